@@ -1,0 +1,63 @@
+//! Where sessions are: every `*.jsonl` below the roots (S1, S13.5). Links are not followed, so nothing outside the roots
+//! is ever reached.
+
+use std::fs::Metadata;
+use std::path::{Path, PathBuf};
+
+/// A file that may be a session, as the walk saw it.
+#[derive(Clone, Debug)]
+pub struct Found {
+    /// Its path, below one of the roots.
+    pub path: PathBuf,
+    /// Its metadata when it was seen.
+    pub meta: Metadata,
+}
+
+/// Every regular `*.jsonl` file below `root`, in the order of names. What cannot be read is passed over and told to
+/// `trouble`.
+pub fn walk(root: &Path, trouble: &mut dyn FnMut(&Path, std::io::Error)) -> Vec<Found> {
+    let mut found = Vec::new();
+    let mut open = vec![root.to_path_buf()];
+    while let Some(dir) = open.pop() {
+        match read_dir(&dir) {
+            Ok(names) => names.into_iter().for_each(|path| sort_in(path, &mut open, &mut found, trouble)),
+            Err(e) if e.kind() == std::io::ErrorKind::NotFound => {}
+            Err(e) => trouble(&dir, e),
+        }
+    }
+    found.sort_by(|a, b| a.path.cmp(&b.path));
+    found
+}
+
+fn read_dir(dir: &Path) -> std::io::Result<Vec<PathBuf>> {
+    std::fs::read_dir(dir)?.map(|entry| entry.map(|e| e.path())).collect()
+}
+
+fn sort_in(
+    path: PathBuf,
+    open: &mut Vec<PathBuf>,
+    found: &mut Vec<Found>,
+    trouble: &mut dyn FnMut(&Path, std::io::Error),
+) {
+    match std::fs::symlink_metadata(&path) {
+        Ok(meta) if meta.is_dir() => open.push(path),
+        Ok(meta) if meta.is_file() && is_session_name(&path) => found.push(Found { path, meta }),
+        Err(e) if e.kind() != std::io::ErrorKind::NotFound => trouble(&path, e),
+        _ => {}
+    }
+}
+
+/// Whether a name is a session's (S13.5).
+#[must_use]
+pub fn is_session_name(path: &Path) -> bool {
+    path.extension().is_some_and(|ext| ext == "jsonl")
+}
+
+/// Whether `path` is, by modification time, the newest session of its directory (S13.3).
+#[must_use]
+pub fn is_newest(path: &Path) -> bool {
+    let modified = |p: &Path| std::fs::symlink_metadata(p).and_then(|m| m.modified()).ok();
+    let (Some(dir), Some(own)) = (path.parent(), modified(path)) else { return true };
+    let Ok(names) = read_dir(dir) else { return true };
+    !names.iter().any(|other| other != path && is_session_name(other) && modified(other).is_some_and(|t| t > own))
+}

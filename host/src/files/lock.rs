@@ -1,0 +1,60 @@
+//! Locks that keep two daemons apart, whatever their state directories (product.md section 5).
+
+use std::fs::{DirBuilder, File, Metadata};
+use std::os::unix::fs::{DirBuilderExt, MetadataExt};
+use std::path::{Path, PathBuf};
+
+use rustix::fs::{FlockOperation, flock};
+
+use super::{FileId, FilesError};
+
+/// A root that this process holds until it ends or drops this.
+#[derive(Debug)]
+pub struct RootLock {
+    _file: File,
+}
+
+/// Locks one watched root, known by device and inode, in the user's runtime directory.
+///
+/// # Errors
+/// [`FilesError::Busy`] if another daemon has it; [`FilesError::Io`] if the root or the runtime directory cannot be used.
+pub fn lock_root(runtime: &Path, root: &Path) -> Result<RootLock, FilesError> {
+    let meta = std::fs::metadata(root).map_err(FilesError::io(root))?;
+    let FileId { dev, ino } = FileId::of(&meta);
+    let path = runtime.join(format!("root-{dev:x}-{ino:x}.lock"));
+    let open = File::options().create(true).truncate(false).write(true).open(&path);
+    let file = open.map_err(FilesError::io(&path))?;
+    match flock(&file, FlockOperation::NonBlockingLockExclusive) {
+        Ok(()) => Ok(RootLock { _file: file }),
+        Err(rustix::io::Errno::WOULDBLOCK) => Err(FilesError::Busy { path: root.to_path_buf() }),
+        Err(e) => Err(FilesError::Io { path, source: e.into() }),
+    }
+}
+
+/// Makes `dir` for this user alone, or checks that nobody else can write to it.
+///
+/// # Errors
+/// [`FilesError::Io`] if it cannot be made, or belongs to or is open to others.
+pub fn private_dir(dir: &Path) -> Result<(), FilesError> {
+    DirBuilder::new().recursive(true).mode(0o700).create(dir).map_err(FilesError::io(dir))?;
+    let meta = std::fs::metadata(dir).map_err(FilesError::io(dir))?;
+    if others_can_write(&meta) {
+        let text = "others can write here; make it yours alone (chmod go-w), or name another directory";
+        let source = std::io::Error::new(std::io::ErrorKind::PermissionDenied, text);
+        return Err(FilesError::Io { path: dir.to_path_buf(), source });
+    }
+    Ok(())
+}
+
+fn others_can_write(meta: &Metadata) -> bool {
+    meta.uid() != rustix::process::geteuid().as_raw() || meta.mode() & 0o022 != 0
+}
+
+/// The user's runtime directory for sockets and locks: `$XDG_RUNTIME_DIR/pi-graft`, else one in the temporary directory.
+#[must_use]
+pub fn runtime_dir() -> PathBuf {
+    match std::env::var_os("XDG_RUNTIME_DIR") {
+        Some(dir) if !dir.is_empty() => PathBuf::from(dir).join("pi-graft"),
+        _ => std::env::temp_dir().join(format!("pi-graft-{}", rustix::process::geteuid().as_raw())),
+    }
+}

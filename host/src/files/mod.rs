@@ -1,0 +1,85 @@
+//! The one place that touches session files.
+//!
+//! Four small rooms: [`locate`] finds them (S1), [`tail`] reads the whole lines that arrived (S2.4), [`append`] holds the
+//! only function that writes one, [`lock`] keeps two daemons apart. Everything else in the program asks these.
+//!
+//! A session file is only ever opened for reading or with `O_APPEND`: nothing here can truncate, rename or rewrite one.
+
+pub mod append;
+pub mod locate;
+pub mod lock;
+pub mod tail;
+
+use std::io;
+use std::path::{Path, PathBuf};
+
+/// Which file a path named at one moment: its device and inode.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, serde::Serialize, serde::Deserialize)]
+pub struct FileId {
+    /// Device number.
+    pub dev: u64,
+    /// Inode number on it.
+    pub ino: u64,
+}
+
+impl FileId {
+    /// The identity in a file's metadata.
+    #[must_use]
+    pub fn of(meta: &std::fs::Metadata) -> FileId {
+        use std::os::unix::fs::MetadataExt;
+        FileId { dev: meta.dev(), ino: meta.ino() }
+    }
+}
+
+/// Why a session file could not be read, watched or written.
+#[derive(Debug, thiserror::Error)]
+pub enum FilesError {
+    /// The system refused; the path says where.
+    #[error("{}: {source}", path.display())]
+    Io {
+        /// The file or directory.
+        path: PathBuf,
+        /// What the system said.
+        source: io::Error,
+    },
+    /// Somebody wrote, replaced or shortened the file since it was checked (S12.8). Nothing was written.
+    #[error("{}: the file changed since it was checked; nothing was written", path.display())]
+    Changed {
+        /// The file.
+        path: PathBuf,
+    },
+    /// Another pi-graft holds the file or the root at this moment.
+    #[error("{}: another pi-graft works here; stop it, or give this one other roots", path.display())]
+    Busy {
+        /// The locked thing.
+        path: PathBuf,
+    },
+    /// There is no room for the whole batch. Nothing was written.
+    #[error("{}: no room for {bytes} bytes; free some disk space, the graft is kept", path.display())]
+    NoRoom {
+        /// The file.
+        path: PathBuf,
+        /// Bytes that were to be written.
+        bytes: usize,
+    },
+    /// The write stopped half way and could not be completed; recovery completes it (product.md section 6).
+    #[error("{}: only {written} of {bytes} bytes could be written at {offset}: {source}", path.display())]
+    Torn {
+        /// The file.
+        path: PathBuf,
+        /// Where the bytes begin.
+        offset: u64,
+        /// Bytes that were to be written.
+        bytes: usize,
+        /// Bytes that are there.
+        written: usize,
+        /// What the system said.
+        source: io::Error,
+    },
+}
+
+impl FilesError {
+    fn io(path: &Path) -> impl FnOnce(io::Error) -> FilesError + '_ {
+        move |source| FilesError::Io { path: path.to_path_buf(), source }
+    }
+}

@@ -1,0 +1,86 @@
+//! Reading: the whole lines that arrived, and any span of a session by its offset.
+//!
+//! Watchers see half lines most of the time, so only what stands before the last `\n` has arrived (S2.4).
+
+use std::borrow::Cow;
+use std::fs::{File, Metadata};
+use std::os::unix::fs::FileExt;
+use std::path::Path;
+use std::sync::Arc;
+
+use pi_session::tree::{Source, SourceError};
+
+use super::{FileId, FilesError};
+
+/// Bytes read at a time while looking for line ends.
+const PIECE: usize = 1 << 20;
+
+/// A session file opened for reading. Cheap to clone; the descriptor is shared.
+#[derive(Clone, Debug)]
+pub struct Reading {
+    file: Arc<File>,
+    id: FileId,
+}
+
+impl Reading {
+    /// Opens `path` for reading.
+    ///
+    /// # Errors
+    /// [`FilesError::Io`] with the system's words.
+    pub fn open(path: &Path) -> Result<Reading, FilesError> {
+        let file = File::open(path).map_err(FilesError::io(path))?;
+        let meta = file.metadata().map_err(FilesError::io(path))?;
+        Ok(Reading { file: Arc::new(file), id: FileId::of(&meta) })
+    }
+
+    /// Which file this is, whatever happened to its name.
+    #[must_use]
+    pub fn id(&self) -> FileId {
+        self.id
+    }
+
+    /// Size and times as they are now.
+    ///
+    /// # Errors
+    /// What the system says.
+    pub fn metadata(&self) -> std::io::Result<Metadata> {
+        self.file.metadata()
+    }
+
+    /// Calls `each` with offset and text (without its `\n`) of every whole line from `from` on; stops early when it
+    /// returns false. Gives the offset behind the last line handed out.
+    ///
+    /// # Errors
+    /// What the system says; lines handed out before stand.
+    pub fn lines(&self, from: u64, mut each: impl FnMut(u64, &[u8]) -> bool) -> std::io::Result<u64> {
+        let (mut at, mut held) = (from, Vec::new());
+        loop {
+            let start = held.len();
+            held.resize(start + PIECE, 0);
+            let read = self.file.read_at(&mut held[start..], at + start as u64)?;
+            held.truncate(start + read);
+            if read == 0 {
+                return Ok(at);
+            }
+            let mut used = 0;
+            while let Some(end) = memchr::memchr(b'\n', &held[used.max(start)..]) {
+                let end = used.max(start) + end;
+                let go_on = each(at + used as u64, &held[used..end]);
+                used = end + 1;
+                if !go_on {
+                    return Ok(at + used as u64);
+                }
+            }
+            held.drain(..used);
+            at += used as u64;
+        }
+    }
+}
+
+impl Source for Reading {
+    fn read(&self, offset: u64, len: usize) -> Result<Cow<'_, [u8]>, SourceError> {
+        let mut bytes = vec![0; len];
+        self.file.read_exact_at(&mut bytes, offset).map_err(|e| SourceError::new(offset, len, e.to_string()))?;
+        Ok(Cow::Owned(bytes))
+    }
+}

@@ -1,0 +1,134 @@
+//! The rows of the store. All are JSON, so that a row written by an older version can be read by a newer one: fields are
+//! only ever added, with a default.
+
+use std::path::PathBuf;
+
+use serde::{Deserialize, Serialize};
+
+use crate::files::FileId;
+use crate::files::append::Place;
+
+/// The store's own number of a session file; it survives renames.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
+pub struct SessionKey(pub u64);
+
+/// How far one session file is handled.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct SessionRecord {
+    /// Where it was last seen.
+    pub path: PathBuf,
+    /// The session's id, from its header.
+    pub session_id: String,
+    /// Which file it was.
+    pub file: FileId,
+    /// Bytes handled: always just behind a `\n`.
+    pub offset: u64,
+    /// Entries handled, so that the place is known again after Pi's migration in place.
+    pub entries: u64,
+    /// SHA-256 of the last line handled (without its `\n`), hex; empty before the first.
+    pub last_line: String,
+    /// Offset of that line.
+    pub last_line_at: u64,
+    /// The `on-settled` runs that are asked for.
+    #[serde(default)]
+    pub later: Vec<Note>,
+}
+
+/// A plugin's wish for its `on-settled` handler.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Note {
+    /// The plugin's name in the config.
+    pub plugin: String,
+    /// The entry whose run asked.
+    pub trigger: String,
+    /// What it said.
+    pub note: String,
+}
+
+/// Which of a plugin's two handlers ran.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "kebab-case")]
+pub enum Handler {
+    /// `on-entry`.
+    OnEntry,
+    /// `on-settled`.
+    OnSettled,
+}
+
+impl Handler {
+    /// The word in receipts and logs.
+    #[must_use]
+    pub fn as_str(self) -> &'static str {
+        match self {
+            Handler::OnEntry => "on-entry",
+            Handler::OnSettled => "on-settled",
+        }
+    }
+}
+
+/// What one run proposed, waiting to be grafted.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Batch {
+    /// The batch's id: 16 hex digits, the same in its receipt.
+    pub id: String,
+    /// The plugin's name in the config.
+    pub plugin: String,
+    /// Its version.
+    pub version: String,
+    /// SHA-256 of its component.
+    pub digest: String,
+    /// The handler that proposed it.
+    pub handler: Handler,
+    /// Why it ran: `entry`, or the reason of `on-settled`.
+    pub reason: String,
+    /// The entry it ran on.
+    pub trigger: String,
+    /// The drafts, as the JSON array of `session append`.
+    pub drafts: String,
+    /// When it was proposed, Unix milliseconds.
+    pub made_ms: i64,
+}
+
+/// A write that was about to happen.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Intent {
+    /// The batch.
+    pub batch: Batch,
+    /// The session file, and what it was checked against.
+    pub path: PathBuf,
+    /// The checked place.
+    pub place: Place,
+    /// Ids of the entries to be written, the receipt's first.
+    pub ids: Vec<String>,
+    /// The very bytes.
+    pub bytes: String,
+}
+
+/// One line of the run log.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct RunRecord {
+    /// When it ended, Unix milliseconds.
+    pub at_ms: i64,
+    /// The session's id.
+    pub session: String,
+    /// The plugin's name.
+    pub plugin: String,
+    /// SHA-256 of its component.
+    pub digest: String,
+    /// The handler.
+    pub handler: Handler,
+    /// The trigger's id.
+    pub trigger: String,
+    /// What came of it: `nothing`, `proposed`, `later`, or the failure's kind.
+    pub outcome: String,
+    /// The batch, if something was proposed.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub batch: Option<String>,
+    /// Why it failed, or what was refused; empty if neither.
+    #[serde(default)]
+    pub message: String,
+    /// Instructions used, about.
+    pub fuel: u64,
+    /// Wall clock, microseconds.
+    pub micros: u64,
+}

@@ -1,0 +1,334 @@
+//! The embedded store behind the journal's words.
+
+use std::path::{Path, PathBuf};
+
+use redb::{Database, Durability, ReadableDatabase, ReadableTable, TableDefinition, WriteTransaction};
+use serde::Serialize;
+use serde::de::DeserializeOwned;
+
+use super::record::{Batch, Intent, RunRecord, SessionKey, SessionRecord};
+
+const META: TableDefinition<'_, &str, &str> = TableDefinition::new("meta");
+const SESSIONS: TableDefinition<'_, u64, &str> = TableDefinition::new("sessions");
+const PENDING: TableDefinition<'_, (u64, u64), &str> = TableDefinition::new("pending");
+const INTENTS: TableDefinition<'_, &str, &str> = TableDefinition::new("intents");
+const RUNS: TableDefinition<'_, (i64, u64), &str> = TableDefinition::new("runs");
+
+/// The layout of the tables. A store of another layout is refused, never guessed at.
+const LAYOUT: &str = "1";
+
+/// Why the store could not be used. None of these harms a session.
+#[derive(Debug, thiserror::Error)]
+pub enum JournalError {
+    /// Another pi-graft has the store open.
+    #[error("{}: another pi-graft uses this state directory; stop it, or set another [state] dir", .0.display())]
+    Busy(PathBuf),
+    /// The file is damaged, or of a version this program does not know.
+    #[error(
+        "{}: the store cannot be read ({reason}). Move it away and start again: what was pending is forgotten, \
+         sessions and what was grafted are not touched",
+        path.display()
+    )]
+    Unusable {
+        /// The store.
+        path: PathBuf,
+        /// What is wrong with it.
+        reason: String,
+    },
+    /// A transaction failed, most often for want of disk space; nothing of it is in the store.
+    #[error("the store could not be written: {0}; free some disk space if it is full")]
+    Failed(String),
+}
+
+impl JournalError {
+    fn failed(e: impl std::fmt::Display) -> JournalError {
+        JournalError::Failed(e.to_string())
+    }
+}
+
+type Result<T> = std::result::Result<T, JournalError>;
+
+/// The store, open. There is one owner; see [`JournalError::Busy`].
+#[derive(Debug)]
+pub struct Journal {
+    db: Database,
+    first_start_ms: i64,
+}
+
+/// A batch that is in the journal. Only the journal makes one, and delivery uses it up.
+#[derive(Clone, Debug, PartialEq, Eq)]
+#[must_use = "a recorded batch is delivered or dropped"]
+pub struct Recorded {
+    session: SessionKey,
+    number: u64,
+    batch: Batch,
+}
+
+impl Recorded {
+    /// What was proposed.
+    #[must_use]
+    pub fn batch(&self) -> &Batch {
+        &self.batch
+    }
+
+    /// The session it is for.
+    #[must_use]
+    pub fn session(&self) -> SessionKey {
+        self.session
+    }
+}
+
+impl Journal {
+    /// Opens or creates the store in `dir`, which must be this user's alone.
+    ///
+    /// # Errors
+    /// [`JournalError::Busy`], [`JournalError::Unusable`].
+    pub fn open(dir: &Path, now_ms: i64) -> Result<Journal> {
+        let path = dir.join("state.redb");
+        let unusable = |reason: String| JournalError::Unusable { path: path.clone(), reason };
+        let db = match Database::create(&path) {
+            Ok(db) => db,
+            Err(redb::DatabaseError::DatabaseAlreadyOpen) => return Err(JournalError::Busy(path)),
+            Err(e) => return Err(unusable(e.to_string())),
+        };
+        let first_start_ms = prepare(&db, now_ms).map_err(|e| unusable(e.to_string()))?;
+        Ok(Journal { db, first_start_ms })
+    }
+
+    /// When this store was started first, Unix milliseconds: older entries are history (product.md 4.3).
+    #[must_use]
+    pub fn first_start_ms(&self) -> i64 {
+        self.first_start_ms
+    }
+
+    /// Every session the store knows.
+    ///
+    /// # Errors
+    /// [`JournalError::Failed`].
+    pub fn sessions(&self) -> Result<Vec<(SessionKey, SessionRecord)>> {
+        let read = self.db.begin_read().map_err(JournalError::failed)?;
+        let table = read.open_table(SESSIONS).map_err(JournalError::failed)?;
+        let rows = table.iter().map_err(JournalError::failed)?;
+        rows.map(|row| {
+            let (key, value) = row.map_err(JournalError::failed)?;
+            Ok((SessionKey(key.value()), decode(value.value())?))
+        })
+        .collect()
+    }
+
+    /// What is pending for one session, in the order it was proposed.
+    ///
+    /// # Errors
+    /// [`JournalError::Failed`].
+    pub fn pending(&self, session: SessionKey) -> Result<Vec<Recorded>> {
+        let read = self.db.begin_read().map_err(JournalError::failed)?;
+        let table = read.open_table(PENDING).map_err(JournalError::failed)?;
+        let rows = table.range((session.0, 0)..=(session.0, u64::MAX)).map_err(JournalError::failed)?;
+        rows.map(|row| {
+            let (key, value) = row.map_err(JournalError::failed)?;
+            Ok(Recorded { session, number: key.value().1, batch: decode(value.value())? })
+        })
+        .collect()
+    }
+
+    /// The sessions for which something is pending.
+    ///
+    /// # Errors
+    /// [`JournalError::Failed`].
+    pub fn sessions_with_pending(&self) -> Result<Vec<SessionKey>> {
+        let read = self.db.begin_read().map_err(JournalError::failed)?;
+        let table = read.open_table(PENDING).map_err(JournalError::failed)?;
+        let rows = table.iter().map_err(JournalError::failed)?;
+        let mut keys = rows
+            .map(|row| row.map(|(key, _)| SessionKey(key.value().0)).map_err(JournalError::failed))
+            .collect::<Result<Vec<_>>>()?;
+        keys.dedup();
+        Ok(keys)
+    }
+
+    /// The writes of which it is not known whether they happened: the work of recovery.
+    ///
+    /// # Errors
+    /// [`JournalError::Failed`].
+    pub fn intents(&self) -> Result<Vec<(SessionKey, Intent)>> {
+        let read = self.db.begin_read().map_err(JournalError::failed)?;
+        let table = read.open_table(INTENTS).map_err(JournalError::failed)?;
+        let rows = table.iter().map_err(JournalError::failed)?;
+        rows.map(|row| {
+            let (_, value) = row.map_err(JournalError::failed)?;
+            decode::<(SessionKey, Intent)>(value.value())
+        })
+        .collect()
+    }
+
+    /// The newest lines of the run log, newest first.
+    ///
+    /// # Errors
+    /// [`JournalError::Failed`].
+    pub fn runs(&self, most: usize) -> Result<Vec<RunRecord>> {
+        let read = self.db.begin_read().map_err(JournalError::failed)?;
+        let table = read.open_table(RUNS).map_err(JournalError::failed)?;
+        let rows = table.iter().map_err(JournalError::failed)?;
+        rows.rev().take(most).map(|row| decode(row.map_err(JournalError::failed)?.1.value())).collect()
+    }
+
+    /// A key for a session that the store does not know yet.
+    ///
+    /// # Errors
+    /// [`JournalError::Failed`].
+    pub fn new_session(&self, record: &SessionRecord) -> Result<SessionKey> {
+        self.write(Durability::Immediate, |txn| {
+            let mut table = txn.open_table(SESSIONS).map_err(JournalError::failed)?;
+            let last = table.last().map_err(JournalError::failed)?.map_or(0, |(key, _)| key.value());
+            table.insert(last + 1, encode(record)?.as_str()).map_err(JournalError::failed)?;
+            Ok(SessionKey(last + 1))
+        })
+    }
+
+    /// Moves a session's cursor and keeps what the runs on the way proposed, in one transaction. It is on the disk when
+    /// something was proposed; a mere move may be lost and is then made again, by runs that propose nothing.
+    ///
+    /// # Errors
+    /// [`JournalError::Failed`]: nothing was kept.
+    pub fn record(
+        &self,
+        session: SessionKey,
+        record: &SessionRecord,
+        batches: Vec<Batch>,
+        runs: &[RunRecord],
+    ) -> Result<Vec<Recorded>> {
+        let durability = if batches.is_empty() { Durability::None } else { Durability::Immediate };
+        self.write(durability, |txn| {
+            put_session(txn, session, record)?;
+            put_runs(txn, runs)?;
+            batches.into_iter().map(|batch| put_pending(txn, session, batch)).collect()
+        })
+    }
+
+    /// Forgets a session whose file is gone.
+    ///
+    /// # Errors
+    /// [`JournalError::Failed`].
+    pub fn forget(&self, session: SessionKey) -> Result<()> {
+        self.write(Durability::Immediate, |txn| {
+            txn.open_table(SESSIONS).map_err(JournalError::failed)?.remove(session.0).map_err(JournalError::failed)?;
+            let mut pending = txn.open_table(PENDING).map_err(JournalError::failed)?;
+            pending.retain_in((session.0, 0)..=(session.0, u64::MAX), |_, _| false).map_err(JournalError::failed)
+        })
+    }
+
+    /// Writes down that `recorded` is about to be written, before it is. On the disk when this returns.
+    ///
+    /// # Errors
+    /// [`JournalError::Failed`]: the write must not be made.
+    pub fn intend(&self, recorded: &Recorded, intent: &Intent) -> Result<()> {
+        self.write(Durability::Immediate, |txn| {
+            let mut table = txn.open_table(INTENTS).map_err(JournalError::failed)?;
+            let row = encode(&(recorded.session, intent))?;
+            table.insert(intent.batch.id.as_str(), row.as_str()).map_err(JournalError::failed)?;
+            Ok(())
+        })
+    }
+
+    /// The write did not happen: the batch is merely pending again.
+    ///
+    /// # Errors
+    /// [`JournalError::Failed`].
+    pub fn withdraw(&self, batch_id: &str) -> Result<()> {
+        self.write(Durability::Immediate, |txn| {
+            txn.open_table(INTENTS).map_err(JournalError::failed)?.remove(batch_id).map_err(JournalError::failed)?;
+            Ok(())
+        })
+    }
+
+    /// The batch is in the file, or dropped: neither pending nor intended any more.
+    ///
+    /// # Errors
+    /// [`JournalError::Failed`].
+    pub fn finish(&self, recorded: Recorded) -> Result<()> {
+        self.write(Durability::Immediate, |txn| {
+            let mut intents = txn.open_table(INTENTS).map_err(JournalError::failed)?;
+            intents.remove(recorded.batch.id.as_str()).map_err(JournalError::failed)?;
+            let mut pending = txn.open_table(PENDING).map_err(JournalError::failed)?;
+            pending.remove((recorded.session.0, recorded.number)).map_err(JournalError::failed)?;
+            Ok(())
+        })
+    }
+
+    /// Makes everything moved so far last.
+    ///
+    /// # Errors
+    /// [`JournalError::Failed`].
+    pub fn flush(&self) -> Result<()> {
+        self.write(Durability::Immediate, |_| Ok(()))
+    }
+
+    fn write<T>(&self, durability: Durability, work: impl FnOnce(&WriteTransaction) -> Result<T>) -> Result<T> {
+        let mut txn = self.db.begin_write().map_err(JournalError::failed)?;
+        txn.set_durability(durability).map_err(JournalError::failed)?;
+        let value = work(&txn)?;
+        txn.commit().map_err(JournalError::failed)?;
+        Ok(value)
+    }
+}
+
+fn put_session(txn: &WriteTransaction, session: SessionKey, record: &SessionRecord) -> Result<()> {
+    let mut table = txn.open_table(SESSIONS).map_err(JournalError::failed)?;
+    table.insert(session.0, encode(record)?.as_str()).map_err(JournalError::failed)?;
+    Ok(())
+}
+
+fn put_runs(txn: &WriteTransaction, runs: &[RunRecord]) -> Result<()> {
+    let mut table = txn.open_table(RUNS).map_err(JournalError::failed)?;
+    let mut number = table.last().map_err(JournalError::failed)?.map_or(0, |(key, _)| key.value().1);
+    for run in runs {
+        number += 1;
+        table.insert((run.at_ms, number), encode(run)?.as_str()).map_err(JournalError::failed)?;
+    }
+    Ok(())
+}
+
+fn put_pending(txn: &WriteTransaction, session: SessionKey, batch: Batch) -> Result<Recorded> {
+    let mut table = txn.open_table(PENDING).map_err(JournalError::failed)?;
+    let last = table
+        .range((session.0, 0)..=(session.0, u64::MAX))
+        .map_err(JournalError::failed)?
+        .next_back()
+        .transpose()
+        .map_err(JournalError::failed)?
+        .map_or(0, |(key, _)| key.value().1);
+    let number = last + 1;
+    table.insert((session.0, number), encode(&batch)?.as_str()).map_err(JournalError::failed)?;
+    Ok(Recorded { session, number, batch })
+}
+
+/// Makes the tables, checks the layout, and gives the time of the first start.
+fn prepare(db: &Database, now_ms: i64) -> Result<i64> {
+    let txn = db.begin_write().map_err(JournalError::failed)?;
+    let first = {
+        let mut meta = txn.open_table(META).map_err(JournalError::failed)?;
+        let known = meta.get("layout").map_err(JournalError::failed)?.map(|v| v.value().to_owned());
+        if known.as_deref().is_some_and(|layout| layout != LAYOUT) {
+            return Err(JournalError::Failed(format!("layout {}, expected {LAYOUT}", known.unwrap_or_default())));
+        }
+        meta.insert("layout", LAYOUT).map_err(JournalError::failed)?;
+        let first = meta.get("first-start").map_err(JournalError::failed)?.and_then(|v| v.value().parse().ok());
+        let first = first.unwrap_or(now_ms);
+        meta.insert("first-start", first.to_string().as_str()).map_err(JournalError::failed)?;
+        first
+    };
+    txn.open_table(SESSIONS).map_err(JournalError::failed)?;
+    txn.open_table(PENDING).map_err(JournalError::failed)?;
+    txn.open_table(INTENTS).map_err(JournalError::failed)?;
+    txn.open_table(RUNS).map_err(JournalError::failed)?;
+    txn.commit().map_err(JournalError::failed)?;
+    Ok(first)
+}
+
+fn encode<T: Serialize>(row: &T) -> Result<String> {
+    serde_json::to_string(row).map_err(JournalError::failed)
+}
+
+fn decode<T: DeserializeOwned>(row: &str) -> Result<T> {
+    serde_json::from_str(row).map_err(|e| JournalError::Failed(format!("a row of the store cannot be read: {e}")))
+}
