@@ -45,7 +45,8 @@ fn civil(days: i64) -> (i64, i64, i64) {
 
 /// The milliseconds of an ISO 8601 text as JavaScript's `Date` reads it; a time without a zone is taken as UTC.
 ///
-/// `None` for other spellings and for dates that no calendar has: then an entry has no time.
+/// As there, the day after the last of a month is the next month's first, up to a 31st. `None` for other spellings:
+/// then an entry has no time.
 pub fn parse_iso(text: &str) -> Option<i64> {
     let (date, clock) = match text.split_once('T') {
         Some((date, clock)) => (date, Some(clock)),
@@ -68,8 +69,8 @@ fn parse_date(text: &str) -> Option<i64> {
     let month = parts.next().map_or(Some(1), |part| digits(part, 2))?;
     let day = parts.next().map_or(Some(1), |part| digits(part, 2))?;
     let year = if sign < 0 { -year } else { year };
-    let days = days_of(year, month, day);
-    (parts.next().is_none() && civil(days) == (year, month, day)).then_some(days)
+    let is_date = parts.next().is_none() && (1..=12).contains(&month) && (1..=31).contains(&day);
+    is_date.then(|| days_of(year, month, day))
 }
 
 /// Milliseconds of `HH:MM`, `HH:MM:SS` or `HH:MM:SS.fff`, and a zone; negative where the zone lies ahead of UTC.
@@ -167,10 +168,11 @@ mod tests {
             assert_eq!(parse_iso(&iso(ms)), Some(ms));
         }
         assert_eq!(parse_iso("2025-12-02"), Some(1_764_633_600_000));
+        assert_eq!(parse_iso("2025-02-30"), Some(1_740_873_600_000));
         assert_eq!(parse_iso("2025-12"), Some(1_764_547_200_000));
         assert_eq!(parse_iso("2025-12-02T01:30+01:30"), Some(1_764_633_600_000));
         assert_eq!(parse_iso("2025-12-01T24:00:00.0009Z"), Some(1_764_633_600_000));
-        for odd in ["", "-", "T", "2025-02-30", "2025-12-02T", "2025-12-02T1:00Z", "2025-12-02T00:60Z", "yesterday"] {
+        for odd in ["", "-", "T", "2025-02-32", "2025-13-01", "2025-12-02T", "2025-12-02T1:00Z", "2025-12-02T00:60Z", "yesterday"] {
             assert_eq!(parse_iso(odd), None, "{odd:?}");
         }
         for odd in ["2025-12-02T24:01Z", "2025-12-02T00:00:00.Z", "2025-12-02T00:00é", "é", "2025-12-02T00:00+é:00"] {
