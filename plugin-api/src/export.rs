@@ -8,6 +8,12 @@ use crate::{Description, Host, Level, Plugin, Result, Run, Settled};
 #[macro_export]
 macro_rules! export {
     ($plugin:ty) => {
+        /// Said natively too, where there is no component to check it.
+        const _: fn(&str) -> ::core::result::Result<$crate::Description, ::std::string::String> =
+            $crate::describe::<$plugin>;
+
+        // The names of a component's exports are none that a native linker takes.
+        #[cfg(target_family = "wasm")]
         const _: () = {
             // Aliases, since the module that this lands in may have a `Result` or `String` of its own.
             type Text = ::std::string::String;
@@ -29,8 +35,12 @@ macro_rules! export {
                     notes: ::std::vec::Vec<Text>,
                     instructions: ::core::option::Option<Text>,
                 ) -> Answer<()> {
-                    let settled = $crate::Settled { reason, notes, instructions };
-                    $crate::on_settled::<$plugin>(&config, &settled)
+                    let settled = $crate::Settled {
+                        reason,
+                        notes,
+                        instructions,
+                    };
+            $crate::on_settled::<$plugin>(&config, &settled)
                 }
             }
 
