@@ -1,0 +1,326 @@
+//! The path to a leaf, root first, and behind it what is not in the file yet.
+//!
+//! A proposal is judged, and a later plugin runs, on the branch *plus* what is pending: so pending drafts stand here behind
+//! the newest entry as if they had been appended (product.md 4.4). They have no id, and nothing can name them.
+
+use std::borrow::Cow;
+use std::sync::Arc;
+
+use crate::entry::{self, Entry, EntryKind, IdIx, Walked};
+use crate::header::Version;
+use crate::json::{Json, JsonError};
+use crate::tree::{EntryIx, Leaf, Source, SourceError, Tree};
+
+/// Why there is no branch, or its text cannot be had.
+#[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
+pub enum BranchError {
+    /// Following the parents leads back to the same entry: Pi eats gigabytes and dies on it (S8.5).
+    #[error("S8.5: the parents of {0} lead in a circle; Pi cannot open this session at that leaf")]
+    Cycle(String),
+    /// The file does not give the text back.
+    #[error(transparent)]
+    Source(#[from] SourceError),
+    /// The text is not what was indexed: the file was changed in place.
+    #[error("the line at byte {offset} is not what was read before ({reason}); read the file anew")]
+    Changed {
+        /// Offset of the line, bytes.
+        offset: u64,
+        /// What the scanner said.
+        reason: JsonError,
+    },
+}
+
+/// Where a draft on the branch comes from.
+#[derive(Clone, Debug, PartialEq, Eq, Default)]
+pub struct Origin {
+    /// The plugin's name.
+    pub plugin: String,
+    /// The batch it belongs to; empty for what the run itself proposed so far.
+    pub batch: String,
+}
+
+/// A draft that stands on the branch without being in the file.
+#[derive(Clone, Debug)]
+struct Extra {
+    facts: Entry,
+    word: Box<str>,
+    text: Arc<str>,
+    origin: Arc<Origin>,
+}
+
+/// The path to a leaf.
+#[derive(Clone)]
+pub struct Branch {
+    tree: Arc<Tree>,
+    source: Arc<dyn Source>,
+    path: Arc<Vec<EntryIx>>,
+    extra: Vec<Extra>,
+}
+
+impl std::fmt::Debug for Branch {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        f.debug_struct("Branch")
+            .field("leaf", &self.leaf_id())
+            .field("len", &self.len())
+            .finish_non_exhaustive()
+    }
+}
+
+/// One entry of a branch.
+#[derive(Clone, Copy, Debug)]
+pub struct Item<'b> {
+    /// Its place along the branch, from 0, root first.
+    pub place: u32,
+    /// Its id; none while it is pending.
+    pub id: Option<&'b str>,
+    /// The id of the entry before it on the branch.
+    pub parent_id: Option<&'b str>,
+    /// Its facts.
+    pub facts: &'b Entry,
+    /// Its `customType`, or the type or role that has no name here.
+    pub word: &'b str,
+    /// Who proposed it, if it is not in the file.
+    pub pending: Option<&'b Origin>,
+}
+
+impl Branch {
+    /// The branch that ends in `leaf`; none is the empty branch before the first entry. Costs nothing for the leaf that
+    /// the file ends in, else the length of the path.
+    ///
+    /// # Errors
+    /// [`BranchError::Cycle`] (S8.5).
+    pub fn at(
+        tree: &Arc<Tree>,
+        source: Arc<dyn Source>,
+        leaf: Option<EntryIx>,
+    ) -> Result<Branch, BranchError> {
+        let kept = tree.leaf_path().filter(|path| path.last().copied() == leaf);
+        let path = match kept {
+            Some(path) => Arc::clone(path),
+            None => Arc::new(walk_up(tree, leaf)?),
+        };
+        Ok(Branch {
+            tree: Arc::clone(tree),
+            source,
+            path,
+            extra: Vec::new(),
+        })
+    }
+
+    /// The branch that Pi continues from after loading the file (S8.2); empty where Pi has no leaf.
+    ///
+    /// # Errors
+    /// [`BranchError::Cycle`] (S8.5).
+    pub fn of_leaf(tree: &Arc<Tree>, source: Arc<dyn Source>) -> Result<Branch, BranchError> {
+        let leaf = match tree.leaf() {
+            Leaf::At(ix) => Some(ix),
+            Leaf::None | Leaf::NoId => None,
+        };
+        Branch::at(tree, source, leaf)
+    }
+
+    /// The tree it is a path of.
+    #[must_use]
+    pub fn tree(&self) -> &Arc<Tree> {
+        &self.tree
+    }
+
+    /// Entries on it, those that are not in the file included.
+    #[must_use]
+    pub fn len(&self) -> u32 {
+        (self.path.len() + self.extra.len()) as u32
+    }
+
+    /// Whether there is nothing on it.
+    #[must_use]
+    pub fn is_empty(&self) -> bool {
+        self.len() == 0
+    }
+
+    /// Entries on it that are in the file: the places below this are theirs.
+    #[must_use]
+    pub fn in_file(&self) -> u32 {
+        self.path.len() as u32
+    }
+
+    /// The newest entry that is in the file.
+    #[must_use]
+    pub fn leaf(&self) -> Option<EntryIx> {
+        self.path.last().copied()
+    }
+
+    /// Its id.
+    #[must_use]
+    pub fn leaf_id(&self) -> Option<&str> {
+        self.leaf().map(|ix| self.tree.id(ix))
+    }
+
+    /// The facts of the entry at a place.
+    ///
+    /// # Panics
+    /// If `place` is not below [`Branch::len`].
+    #[must_use]
+    pub fn facts(&self, place: u32) -> &Entry {
+        let place = place as usize;
+        match self.path.get(place) {
+            Some(ix) => self.tree.entry(*ix),
+            None => &self.extra[place - self.path.len()].facts,
+        }
+    }
+
+    /// The entry at a place.
+    ///
+    /// # Panics
+    /// If `place` is not below [`Branch::len`].
+    #[must_use]
+    pub fn item(&self, place: u32) -> Item<'_> {
+        let at = place as usize;
+        let before = at
+            .checked_sub(1)
+            .and_then(|i| self.path.get(i))
+            .map(|ix| self.tree.id(*ix));
+        match self.path.get(at) {
+            Some(ix) => {
+                let facts = self.tree.entry(*ix);
+                let (id, word) = (Some(self.tree.id(*ix)), self.tree.word(facts));
+                Item {
+                    place,
+                    id,
+                    parent_id: before,
+                    facts,
+                    word,
+                    pending: None,
+                }
+            }
+            None => {
+                let extra = &self.extra[at - self.path.len()];
+                let pending = Some(extra.origin.as_ref());
+                Item {
+                    place,
+                    id: None,
+                    parent_id: before,
+                    facts: &extra.facts,
+                    word: &extra.word,
+                    pending,
+                }
+            }
+        }
+    }
+
+    /// All entries, root first.
+    pub fn items(&self) -> impl DoubleEndedIterator<Item = Item<'_>> {
+        (0..self.len()).map(|place| self.item(place))
+    }
+
+    /// The place of the entry with this id, if it is on the branch.
+    #[must_use]
+    pub fn place_of(&self, id: &str) -> Option<u32> {
+        self.tree.known_id(id).and_then(|id| self.place_of_ix(id))
+    }
+
+    pub(crate) fn place_of_ix(&self, id: IdIx) -> Option<u32> {
+        let ix = self.tree.current(id)?;
+        let place = if self.tree.in_order() {
+            self.path.binary_search(&ix).ok()
+        } else {
+            self.path.iter().position(|on_path| *on_path == ix)
+        };
+        place.map(|p| p as u32)
+    }
+
+    /// The line at a place, as it stands in the file; of what is not in the file its JSON, without id, parent and time.
+    ///
+    /// # Errors
+    /// [`BranchError::Source`].
+    pub fn text(&self, place: u32) -> Result<Cow<'_, [u8]>, BranchError> {
+        let at = place as usize;
+        match self.path.get(at) {
+            Some(ix) => {
+                let entry = self.tree.entry(*ix);
+                Ok(self.source.read(entry.offset, entry.len as usize)?)
+            }
+            None => Ok(Cow::Borrowed(
+                self.extra[at - self.path.len()].text.as_bytes(),
+            )),
+        }
+    }
+
+    /// Reads the entry at a place and gives it to `look`.
+    ///
+    /// # Errors
+    /// [`BranchError::Source`], [`BranchError::Changed`].
+    pub fn read<T>(&self, place: u32, look: impl FnOnce(Json<'_>) -> T) -> Result<T, BranchError> {
+        let text = self.text(place)?;
+        let offset = self.facts(place).offset;
+        let json = Json::parse(&text).map_err(|reason| BranchError::Changed { offset, reason })?;
+        Ok(look(json))
+    }
+
+    /// Puts what is not in the file behind the newest entry. `text` is the entry's JSON without id, parent and time.
+    ///
+    /// # Errors
+    /// [`JsonError`] if it is no JSON object.
+    pub fn push(&mut self, text: &str, origin: &Arc<Origin>) -> Result<(), JsonError> {
+        let Walked::Object(found) = entry::walk(text.as_bytes())? else {
+            return Err(JsonError {
+                at: 0,
+                what: "not an object",
+            });
+        };
+        let mut facts = entry::facts(&found, false);
+        let named = match facts.kind {
+            EntryKind::Compaction => found.first_kept,
+            _ => found.target,
+        };
+        facts.names = named
+            .and_then(Json::as_str)
+            .and_then(|id| self.tree.known_id(&id));
+        facts.time_ms = (self.len() > 0)
+            .then(|| self.facts(self.len() - 1).time_ms)
+            .flatten();
+        facts.len = u32::try_from(text.len()).unwrap_or(u32::MAX);
+        let word = found
+            .custom_type
+            .and_then(Json::as_str)
+            .unwrap_or_default()
+            .into();
+        self.extra.push(Extra {
+            facts,
+            word,
+            text: text.into(),
+            origin: Arc::clone(origin),
+        });
+        Ok(())
+    }
+
+    /// The branch as the file has it, without what is pending.
+    #[must_use]
+    pub fn without_pending(&self) -> Branch {
+        Branch {
+            extra: Vec::new(),
+            ..self.clone()
+        }
+    }
+
+    /// Roles of version 1 and 2 are read as those of 3 (S11.1).
+    pub(crate) fn old_roles(&self) -> bool {
+        self.tree.header().is_some_and(|h| h.version < Version::V3)
+    }
+}
+
+/// The path from the root to `leaf`, by way of the parents.
+fn walk_up(tree: &Tree, leaf: Option<EntryIx>) -> Result<Vec<EntryIx>, BranchError> {
+    let mut path = Vec::new();
+    let mut at = leaf;
+    while let Some(ix) = at {
+        path.push(ix);
+        if path.len() > tree.entries().len() {
+            return Err(BranchError::Cycle(
+                leaf.map_or_else(String::new, |l| tree.id(l).to_owned()),
+            ));
+        }
+        at = tree.parent(ix);
+    }
+    path.reverse();
+    Ok(path)
+}

@@ -1,0 +1,277 @@
+//! What the model sees of a branch: which entries, after which edits, as which messages (S9).
+//!
+//! Finding the entries needs no text and costs the length of the context, not of the file. Messages are made from the
+//! spans of the text as they stand; nothing is decoded and written again.
+
+use std::collections::HashMap;
+
+use crate::branch::{Branch, BranchError};
+use crate::entry::{Entry, EntryKind, IdIx, Replacement, Role};
+use crate::json::{Json, Kind};
+use crate::splice::{self, Member};
+
+/// How an entry shows in the context.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Shown {
+    /// It gives no message.
+    Nothing,
+    /// As it stands.
+    AsIs,
+    /// Left out by the edit at this place.
+    Omitted {
+        /// Place of the edit.
+        by: u32,
+    },
+    /// With the content of the edit at this place.
+    Replaced {
+        /// Place of the edit.
+        by: u32,
+    },
+}
+
+/// One entry of the context.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct ContextEntry {
+    /// Its place on the branch.
+    pub place: u32,
+    /// How it shows.
+    pub shown: Shown,
+}
+
+impl ContextEntry {
+    /// Whether it gives a message now.
+    #[must_use]
+    pub fn gives(&self) -> bool {
+        matches!(self.shown, Shown::AsIs | Shown::Replaced { .. })
+    }
+}
+
+/// The context of a branch, before its messages are read.
+#[derive(Clone, Debug, PartialEq, Eq, Default)]
+pub struct Context {
+    /// The entries in the order the model sees them: the compaction first, where there is one (S9.1).
+    pub entries: Vec<ContextEntry>,
+}
+
+/// The provider and id of a model, as JSON values.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct ModelName {
+    /// JSON of the provider's name; none where it is missing.
+    pub provider: Option<String>,
+    /// JSON of the model's id.
+    pub model: Option<String>,
+}
+
+impl Branch {
+    /// The context of this branch (S9.1, S9.2).
+    #[must_use]
+    pub fn context(&self) -> Context {
+        let places = self.context_places();
+        let edits = self.edits_among(&places);
+        let show = |(at, place): (usize, u32)| ContextEntry {
+            place,
+            shown: self.shown(at, place, &edits),
+        };
+        Context {
+            entries: places.into_iter().enumerate().map(show).collect(),
+        }
+    }
+
+    /// The last compaction on the branch.
+    #[must_use]
+    pub fn last_compaction(&self) -> Option<u32> {
+        (0..self.len())
+            .rev()
+            .find(|place| self.facts(*place).kind == EntryKind::Compaction)
+    }
+
+    fn context_places(&self) -> Vec<u32> {
+        let Some(compaction) = self.last_compaction() else {
+            return (0..self.len()).collect();
+        };
+        let kept = self
+            .facts(compaction)
+            .names
+            .and_then(|id| self.place_of_ix(id));
+        let kept = kept
+            .filter(|place| *place < compaction)
+            .unwrap_or(compaction);
+        let is_system = |place: &u32| {
+            let facts = self.facts(*place);
+            facts.kind == EntryKind::Message && facts.role == Role::System
+        };
+        let before = (kept..compaction).filter(|place| !is_system(place));
+        std::iter::once(compaction)
+            .chain(before)
+            .chain(compaction + 1..self.len())
+            .collect()
+    }
+
+    /// The last edit of each target among these entries (S7.3, S9.2).
+    fn edits_among(&self, places: &[u32]) -> HashMap<IdIx, u32> {
+        let edit = |place: &u32| {
+            let facts = self.facts(*place);
+            (facts.kind == EntryKind::ContextEdit).then_some((facts.names?, *place))
+        };
+        places.iter().filter_map(edit).collect()
+    }
+
+    fn shown(&self, at: usize, place: u32, edits: &HashMap<IdIx, u32>) -> Shown {
+        let facts = self.facts(place);
+        if !facts.gives || (facts.kind == EntryKind::Compaction && at > 0) {
+            return Shown::Nothing;
+        }
+        let edit = (place < self.in_file())
+            .then(|| edits.get(&facts.id))
+            .flatten();
+        let Some(by) = edit.copied() else {
+            return Shown::AsIs;
+        };
+        match self.facts(by).replacement {
+            Replacement::Omit => Shown::Omitted { by },
+            Replacement::Content if facts.role.takes_replacement() => Shown::Replaced { by },
+            _ => Shown::AsIs,
+        }
+    }
+
+    /// The messages that an entry of the context gives, as JSON texts (S9.3).
+    ///
+    /// # Errors
+    /// [`BranchError`] if the text cannot be read back.
+    pub fn messages(&self, entry: &ContextEntry) -> Result<Vec<String>, BranchError> {
+        if !entry.gives() {
+            return Ok(Vec::new());
+        }
+        let own = self.read(entry.place, |line| {
+            self.own_messages(self.facts(entry.place), line)
+        })?;
+        let Shown::Replaced { by } = entry.shown else {
+            return Ok(own);
+        };
+        let as_blocks = matches!(
+            self.facts(entry.place).role,
+            Role::Assistant | Role::ToolResult
+        );
+        let content = self.read(by, |edit| edited_content(edit, as_blocks))?;
+        Ok(own
+            .iter()
+            .map(|message| splice::set(message, "content", &content))
+            .collect())
+    }
+
+    fn own_messages(&self, facts: &Entry, line: Json<'_>) -> Vec<String> {
+        let get = |name| line.get(name);
+        let time = facts
+            .time_ms
+            .map_or_else(|| odd_time(get("timestamp")), |ms| ms.to_string());
+        match facts.kind {
+            EntryKind::Message => get("message")
+                .map(|m| self.plain_message(facts.role, m))
+                .into_iter()
+                .collect(),
+            EntryKind::CustomMessage => vec![splice::object(&[
+                Member::text("role", "\"custom\""),
+                Member::json("customType", get("customType")),
+                Member::json_or("content", get("content").filter(|c| !c.is_null()), "[]"),
+                Member::json("display", get("display")),
+                Member::json("details", get("details")),
+                Member::text("timestamp", &time),
+            ])],
+            EntryKind::BranchSummary => vec![splice::object(&[
+                Member::text("role", "\"branchSummary\""),
+                Member::json("summary", get("summary")),
+                Member::json("fromId", get("fromId")),
+                Member::text("timestamp", &time),
+            ])],
+            EntryKind::Compaction => compaction_messages(line, &time),
+            _ => Vec::new(),
+        }
+    }
+
+    /// A message as it stands, but that missing content reads as empty (S5) and an old role as the new one (S11.1).
+    fn plain_message(&self, role: Role, message: Json<'_>) -> String {
+        let text = message.to_text();
+        let has_content = message.get("content").is_some_and(|c| !c.is_null());
+        match role {
+            Role::System if !has_content => splice::set(&text, "content", "\"\""),
+            Role::User | Role::Assistant | Role::ToolResult if !has_content => {
+                splice::set(&text, "content", "[]")
+            }
+            Role::Custom if self.old_roles() => splice::set(&text, "role", "\"custom\""),
+            _ => text.into_owned(),
+        }
+    }
+
+    /// The thinking level in force, as JSON: the last change on the whole path, else `"off"` (S9.4).
+    ///
+    /// # Errors
+    /// [`BranchError`] if the text cannot be read back.
+    pub fn thinking_level(&self) -> Result<String, BranchError> {
+        let last = self
+            .items()
+            .rev()
+            .find(|item| item.facts.kind == EntryKind::ThinkingLevelChange);
+        let Some(item) = last else {
+            return Ok("\"off\"".to_owned());
+        };
+        let level = self.read(item.place, |line| {
+            line.get("thinkingLevel").map(|l| l.to_text().into_owned())
+        })?;
+        Ok(level.unwrap_or_else(|| "null".to_owned()))
+    }
+
+    /// The model in force: the last of model changes and assistant messages on the whole path (S9.4).
+    ///
+    /// # Errors
+    /// [`BranchError`] if the text cannot be read back.
+    pub fn model(&self) -> Result<Option<ModelName>, BranchError> {
+        let tells = |facts: &Entry| {
+            facts.kind == EntryKind::ModelChange
+                || (facts.kind == EntryKind::Message && facts.role == Role::Assistant)
+        };
+        let Some(item) = self.items().rev().find(|item| tells(item.facts)) else {
+            return Ok(None);
+        };
+        let name = |of: Json<'_>, provider, model| ModelName {
+            provider: of.get(provider).map(|p| p.to_text().into_owned()),
+            model: of.get(model).map(|m| m.to_text().into_owned()),
+        };
+        self.read(item.place, |line| match item.facts.kind {
+            EntryKind::ModelChange => Some(name(line, "provider", "modelId")),
+            _ => line.get("message").map(|m| name(m, "provider", "model")),
+        })
+    }
+}
+
+fn compaction_messages(line: Json<'_>, time: &str) -> Vec<String> {
+    let system = line
+        .get("systemMessage")
+        .filter(|s| s.is_truthy())
+        .map(|s| s.to_text().into_owned());
+    let summary = splice::object(&[
+        Member::text("role", "\"compactionSummary\""),
+        Member::json("summary", line.get("summary")),
+        Member::json("tokensBefore", line.get("tokensBefore")),
+        Member::text("timestamp", time),
+    ]);
+    system.into_iter().chain([summary]).collect()
+}
+
+/// What an edit's content shows as: text for an assistant or tool result as one block (S7.2).
+fn edited_content(edit: Json<'_>, as_blocks: bool) -> String {
+    let content = edit.get("replacement").and_then(|r| r.get("content"));
+    let text = content.map_or_else(|| "null".into(), Json::to_text);
+    match content.map(Json::kind) {
+        Some(Kind::String) if as_blocks => format!("[{{\"type\":\"text\",\"text\":{text}}}]"),
+        _ => text.into_owned(),
+    }
+}
+
+/// The time of a timestamp that is no ISO text, as `new Date(…).getTime()` has it in JSON.
+fn odd_time(timestamp: Option<Json<'_>>) -> String {
+    match timestamp.map(|t| (t, t.kind())) {
+        Some((_, Kind::Null)) => "0".to_owned(),
+        Some((t, Kind::Number)) => t.to_text().into_owned(),
+        _ => "null".to_owned(),
+    }
+}

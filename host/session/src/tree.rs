@@ -1,0 +1,640 @@
+//! The session as a tree: ids, parents, places and small facts of every entry; never the text (S8).
+//!
+//! A tree only grows. A line is read once, when it is pushed, and costs its own length; memory grows with the number of
+//! entries. Parents are kept by id and looked up when a path is walked, since of two lines with one id the later is the
+//! entry, at whatever place (S8.5).
+
+use std::borrow::Cow;
+use std::collections::HashMap;
+use std::sync::Arc;
+
+use crate::entry::{self, Entry, EntryKind, Found, IdIx, Role, Walked};
+use crate::header::{Header, Version};
+use crate::json::{Json, Kind};
+use crate::problem::{Problem, Severity};
+use crate::totals::Totals;
+
+/// The text of a session could not be read back.
+#[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
+#[error("the session's text at byte {offset} ({len} bytes) cannot be read: {reason}")]
+pub struct SourceError {
+    /// Offset in the file, bytes.
+    pub offset: u64,
+    /// Bytes wanted.
+    pub len: usize,
+    /// What the reader said.
+    pub reason: String,
+}
+
+impl SourceError {
+    /// An error of a reader.
+    #[must_use]
+    pub fn new(offset: u64, len: usize, reason: impl Into<String>) -> SourceError {
+        SourceError {
+            offset,
+            len,
+            reason: reason.into(),
+        }
+    }
+}
+
+/// Where the bytes of the lines are: a file, or memory.
+pub trait Source: Send + Sync {
+    /// Exactly `len` bytes from `offset` on.
+    ///
+    /// # Errors
+    /// [`SourceError`] if they are not there.
+    fn read(&self, offset: u64, len: usize) -> Result<Cow<'_, [u8]>, SourceError>;
+}
+
+impl Source for [u8] {
+    fn read(&self, offset: u64, len: usize) -> Result<Cow<'_, [u8]>, SourceError> {
+        let start = usize::try_from(offset).unwrap_or(usize::MAX);
+        let span = start.checked_add(len).and_then(|end| self.get(start..end));
+        span.map(Cow::Borrowed)
+            .ok_or_else(|| SourceError::new(offset, len, "behind the end of the text"))
+    }
+}
+
+impl Source for Vec<u8> {
+    fn read(&self, offset: u64, len: usize) -> Result<Cow<'_, [u8]>, SourceError> {
+        self.as_slice().read(offset, len)
+    }
+}
+
+impl Source for &'static [u8] {
+    fn read(&self, offset: u64, len: usize) -> Result<Cow<'_, [u8]>, SourceError> {
+        (**self).read(offset, len)
+    }
+}
+
+/// The number of an entry: its place in the file's order.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord)]
+pub struct EntryIx(pub(crate) u32);
+
+impl EntryIx {
+    /// As an index into [`Tree::entries`].
+    #[must_use]
+    pub fn index(self) -> usize {
+        self.0 as usize
+    }
+}
+
+/// Where Pi stands after loading the file (S8.2).
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Leaf {
+    /// There is no entry.
+    None,
+    /// The last entry has no id: Pi is left without a leaf and with an empty context (S2.2).
+    NoId,
+    /// The last entry.
+    At(EntryIx),
+}
+
+/// What kind of file it is so far.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Status {
+    /// No line that means anything yet: a session not yet begun (S2.3).
+    NotBegun,
+    /// The first line that means something is no header: left alone (S2.3).
+    NotASession,
+    /// A session.
+    Session,
+}
+
+/// What a line turned out to be.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Pushed {
+    /// White space.
+    Blank,
+    /// The header.
+    Header,
+    /// An entry of the tree.
+    Entry(EntryIx),
+    /// A line that Pi skips: not JSON, a value that counts for nothing, a later header.
+    Skipped,
+    /// An entry without an id (S2.2).
+    NoId,
+    /// The file is no session; nothing is read of it.
+    NotASession,
+}
+
+/// A session's index.
+#[derive(Clone, Debug)]
+pub struct Tree {
+    status: Status,
+    header: Option<Header>,
+    entries: Vec<Entry>,
+    ids: Vec<Arc<str>>,
+    by_id: HashMap<Arc<str>, IdIx>,
+    /// The entry that an id stands for now; none while it was only named.
+    current: Vec<Option<EntryIx>>,
+    words: Vec<Box<str>>,
+    leaf: Leaf,
+    /// The path to the leaf, root first, while it can be kept by adding to it.
+    path: Option<Arc<Vec<EntryIx>>>,
+    /// Every parent stands before its child, so that paths are sorted by place.
+    in_order: bool,
+    lines: u32,
+    /// For version 1: the entry of every value that parsed, the header's included (S6.4).
+    old_index: Vec<Option<IdIx>>,
+    labels: HashMap<IdIx, Box<str>>,
+    name: Option<Box<str>>,
+    totals: Totals,
+    problems: Vec<Problem>,
+}
+
+impl Default for Tree {
+    fn default() -> Tree {
+        Tree::new()
+    }
+}
+
+impl Tree {
+    /// A tree without a line.
+    #[must_use]
+    pub fn new() -> Tree {
+        Tree {
+            status: Status::NotBegun,
+            header: None,
+            entries: Vec::new(),
+            ids: Vec::new(),
+            by_id: HashMap::new(),
+            current: Vec::new(),
+            words: vec!["".into()],
+            leaf: Leaf::None,
+            path: Some(Arc::default()),
+            in_order: true,
+            lines: 0,
+            old_index: Vec::new(),
+            labels: HashMap::new(),
+            name: None,
+            totals: Totals::default(),
+            problems: Vec::new(),
+        }
+    }
+
+    /// The tree of a whole file, as Pi has it on load: a whole JSON object on a last line without its `\n` counts (S2.4).
+    #[must_use]
+    pub fn from_bytes(bytes: &[u8]) -> Tree {
+        let mut tree = Tree::new();
+        let mut start = 0;
+        for end in memchr::memchr_iter(b'\n', bytes) {
+            tree.push(start as u64, &bytes[start..end]);
+            start = end + 1;
+        }
+        if start < bytes.len() {
+            tree.push_last(start as u64, &bytes[start..]);
+        }
+        tree
+    }
+
+    /// A last line without its `\n`, as Pi takes it on load (S2.4).
+    pub fn push_last(&mut self, offset: u64, line: &[u8]) -> Pushed {
+        let before = self.problems.len();
+        let pushed = self.push(offset, line);
+        if self.status != Status::NotASession {
+            let torn = pushed == Pushed::Skipped && self.problems.len() > before;
+            self.problems.truncate(before);
+            let message = if torn {
+                "the last line is torn or still being written; Pi skips it, and ends it when it loads the file"
+            } else {
+                "the last line has no line end yet; Pi counts it, and ends it when it loads the file"
+            };
+            self.problem(Severity::Warning, "S2.4", offset, None, message);
+        }
+        pushed
+    }
+
+    /// Reads one line, without its `\n`, that stands at `offset`.
+    pub fn push(&mut self, offset: u64, line: &[u8]) -> Pushed {
+        self.lines += 1;
+        if self.status == Status::NotASession {
+            return Pushed::NotASession;
+        }
+        if is_blank(line) {
+            return Pushed::Blank;
+        }
+        let Ok(len) = u32::try_from(line.len()) else {
+            self.problem(
+                Severity::Error,
+                "S2.2",
+                offset,
+                None,
+                "the line is longer than 4 GiB; it is skipped",
+            );
+            return Pushed::Skipped;
+        };
+        match entry::walk(line) {
+            Err(e) => {
+                self.problem(
+                    Severity::Warning,
+                    "S2.2",
+                    offset,
+                    None,
+                    &format!("{e}; Pi skips this line"),
+                );
+                Pushed::Skipped
+            }
+            Ok(Walked::Value(value)) => self.push_value(offset, value),
+            Ok(Walked::Object(found)) => self.push_object(offset, len, &found),
+        }
+    }
+
+    fn push_value(&mut self, offset: u64, value: Json<'_>) -> Pushed {
+        if !value.is_truthy() {
+            self.problem(
+                Severity::Info,
+                "S2.2",
+                offset,
+                None,
+                "not an object; Pi skips this line",
+            );
+            return Pushed::Skipped;
+        }
+        if self.status == Status::NotBegun {
+            return self.not_a_session(offset);
+        }
+        self.no_id(offset)
+    }
+
+    fn push_object(&mut self, offset: u64, len: u32, found: &Found<'_>) -> Pushed {
+        let is_header = found
+            .kind
+            .is_some_and(|k| k.as_str().as_deref() == Some("session"));
+        if self.status == Status::NotBegun {
+            return self.push_header(offset, is_header, found);
+        }
+        if is_header {
+            self.old_index.push(None);
+            self.problem(
+                Severity::Info,
+                "S2.3",
+                offset,
+                None,
+                "a second header; Pi ignores it",
+            );
+            return Pushed::Skipped;
+        }
+        let id = match found.id.and_then(Json::as_str) {
+            _ if self.version() == Version::V1 => Cow::Owned(self.fresh_old_id()),
+            Some(id) if !id.is_empty() => id,
+            _ => return self.no_id(offset),
+        };
+        Pushed::Entry(self.push_entry(offset, len, &id, found))
+    }
+
+    fn push_header(&mut self, offset: u64, is_header: bool, found: &Found<'_>) -> Pushed {
+        let id = found
+            .id
+            .filter(|id| is_header && id.kind() == Kind::String)
+            .and_then(Json::as_str);
+        let Some(id) = id else {
+            return self.not_a_session(offset);
+        };
+        let header = Header::new(&id, found);
+        if header.version == Version::Newer {
+            let text = "a version newer than 3: read as 3, never written; Pi opens it and appends to it without a word";
+            self.problem(Severity::Warning, "S3", offset, None, text);
+        }
+        self.status = Status::Session;
+        self.header = Some(header);
+        self.old_index.push(None);
+        Pushed::Header
+    }
+
+    fn not_a_session(&mut self, offset: u64) -> Pushed {
+        self.status = Status::NotASession;
+        let text = "the first line that means something is no session header; Pi refuses the file";
+        self.problem(Severity::Error, "S2.3", offset, None, text);
+        Pushed::NotASession
+    }
+
+    fn no_id(&mut self, offset: u64) -> Pushed {
+        self.leaf = Leaf::NoId;
+        self.path = None;
+        self.old_index.push(None);
+        let text = "an entry without an id: as the last line it leaves Pi without a leaf and with an empty context";
+        self.problem(Severity::Error, "S2.2", offset, None, text);
+        Pushed::NoId
+    }
+
+    /// Ids of version 1 are given anew on reading; here by line number, so that they stay (S11.3).
+    fn fresh_old_id(&self) -> String {
+        format!("v1-{:06}", self.lines)
+    }
+
+    fn push_entry(&mut self, offset: u64, len: u32, id: &str, found: &Found<'_>) -> EntryIx {
+        let ix = EntryIx(u32::try_from(self.entries.len()).unwrap_or(u32::MAX));
+        let known = self.ids.len();
+        let id_ix = self.intern(id);
+        let mut entry = entry::facts(found, self.version() < Version::V3);
+        (entry.offset, entry.len, entry.line, entry.id) = (offset, len, self.lines, id_ix);
+        entry.parent = self.parent_of(found);
+        entry.names = self.named_by(&entry, found);
+        entry.word = self.word_of(&entry, found);
+        self.note_place(ix, &entry, id_ix.0 as usize == known);
+        self.note_facts(&entry, found);
+        self.current[id_ix.0 as usize] = Some(ix);
+        self.leaf = Leaf::At(ix);
+        self.old_index.push(Some(id_ix));
+        self.entries.push(entry);
+        ix
+    }
+
+    fn parent_of(&mut self, found: &Found<'_>) -> Option<IdIx> {
+        if self.version() == Version::V1 {
+            return self.entries.last().map(|last| last.id);
+        }
+        let parent = found
+            .parent
+            .and_then(Json::as_str)
+            .filter(|p| !p.is_empty())?;
+        Some(self.intern(&parent))
+    }
+
+    fn named_by(&mut self, entry: &Entry, found: &Found<'_>) -> Option<IdIx> {
+        let named = match entry.kind {
+            EntryKind::Compaction
+                if self.version() == Version::V1 && found.first_kept_index.is_some() =>
+            {
+                return self.old_first_kept(found.first_kept_index);
+            }
+            EntryKind::Compaction => found.first_kept,
+            EntryKind::ContextEdit | EntryKind::Label => found.target,
+            EntryKind::BranchSummary => found.from,
+            _ => None,
+        };
+        named.and_then(Json::as_str).map(|id| self.intern(&id))
+    }
+
+    /// `firstKeptEntryIndex` counts the lines, header included; 0 or out of range names nothing (S11.3).
+    fn old_first_kept(&self, index: Option<Json<'_>>) -> Option<IdIx> {
+        let index = index
+            .and_then(Json::as_f64)
+            .filter(|n| *n >= 0.0 && n.fract() == 0.0)?;
+        self.old_index.get(index as usize).copied().flatten()
+    }
+
+    fn word_of(&mut self, entry: &Entry, found: &Found<'_>) -> u32 {
+        let word = match (entry.kind, entry.role) {
+            (EntryKind::Custom | EntryKind::CustomMessage, _) => found.custom_type,
+            (EntryKind::Other, _) => found.kind,
+            (EntryKind::Message, Role::Other) => found.message.and_then(|m| m.role),
+            _ => None,
+        };
+        let Some(word) = word.and_then(Json::as_str) else {
+            return 0;
+        };
+        if let Some(at) = self.words.iter().position(|known| **known == *word) {
+            return at as u32;
+        }
+        self.words.push(word.into());
+        (self.words.len() - 1) as u32
+    }
+
+    fn intern(&mut self, id: &str) -> IdIx {
+        if let Some(ix) = self.by_id.get(id) {
+            return *ix;
+        }
+        let ix = IdIx(self.ids.len() as u32);
+        let id: Arc<str> = id.into();
+        self.ids.push(Arc::clone(&id));
+        self.by_id.insert(id, ix);
+        self.current.push(None);
+        ix
+    }
+
+    /// Keeps the leaf's path, as long as the new entry's id was never met and its parent is the leaf.
+    fn note_place(&mut self, ix: EntryIx, entry: &Entry, fresh: bool) {
+        let parent_now = entry.parent.and_then(|p| self.current[p.0 as usize]);
+        if !fresh {
+            self.note_known_id(entry);
+        }
+        if entry.parent.is_some() && parent_now.is_none() {
+            let text = "its parent is not in the file before it: the path begins here, what was before is lost to Pi";
+            let id = self.ids[entry.id.0 as usize].to_string();
+            self.problem(Severity::Error, "S8.1", entry.offset, Some(id), text);
+        }
+        let follows = match (self.leaf, parent_now) {
+            (Leaf::None, None) => true,
+            (Leaf::At(leaf), Some(parent)) => leaf == parent,
+            _ => false,
+        };
+        match &mut self.path {
+            Some(path) if fresh && follows => Arc::make_mut(path).push(ix),
+            path => *path = None,
+        }
+    }
+
+    fn note_known_id(&mut self, entry: &Entry) {
+        self.in_order = false;
+        let id = self.ids[entry.id.0 as usize].to_string();
+        if self.current[entry.id.0 as usize].is_some() {
+            let text = "the id stands twice: the later line is the entry, and children of either hang on it";
+            self.problem(Severity::Error, "S8.5", entry.offset, Some(id), text);
+        }
+    }
+
+    fn note_facts(&mut self, entry: &Entry, found: &Found<'_>) {
+        let id = || self.ids[entry.id.0 as usize].to_string();
+        if entry.breaks {
+            let text = format!(
+                "{}: Pi cannot build a context with this in it",
+                entry.kind.as_str()
+            );
+            let id = id();
+            self.problem(
+                Severity::Error,
+                breaking_rule(entry.kind),
+                entry.offset,
+                Some(id),
+                &text,
+            );
+        }
+        match entry.kind {
+            EntryKind::Label => self.note_label(entry, found),
+            EntryKind::SessionInfo => {
+                let name = found.name.and_then(Json::as_str);
+                self.name = name
+                    .map(|n| n.trim().into())
+                    .filter(|n: &Box<str>| !n.is_empty());
+            }
+            _ => {}
+        }
+        self.totals.add(entry, found);
+    }
+
+    fn note_label(&mut self, entry: &Entry, found: &Found<'_>) {
+        let Some(target) = entry.names else { return };
+        match found.label.filter(|l| l.is_truthy()) {
+            Some(label) => {
+                let text = label.as_str().unwrap_or_else(|| label.to_text());
+                self.labels.insert(target, text.into());
+            }
+            None => drop(self.labels.remove(&target)),
+        }
+    }
+
+    fn problem(
+        &mut self,
+        severity: Severity,
+        rule: &'static str,
+        offset: u64,
+        id: Option<String>,
+        message: &str,
+    ) {
+        let message = message.to_owned();
+        self.problems.push(Problem {
+            severity,
+            rule,
+            line: self.lines,
+            offset,
+            entry_id: id,
+            message,
+        });
+    }
+
+    fn version(&self) -> Version {
+        self.header.as_ref().map_or(Version::V3, |h| h.version)
+    }
+
+    /// What kind of file it is so far.
+    #[must_use]
+    pub fn status(&self) -> Status {
+        self.status
+    }
+
+    /// The header, once it was read.
+    #[must_use]
+    pub fn header(&self) -> Option<&Header> {
+        self.header.as_ref()
+    }
+
+    /// Every entry in file order, those that a later line with the same id has replaced included.
+    #[must_use]
+    pub fn entries(&self) -> &[Entry] {
+        &self.entries
+    }
+
+    /// The facts of an entry.
+    #[must_use]
+    pub fn entry(&self, ix: EntryIx) -> &Entry {
+        &self.entries[ix.index()]
+    }
+
+    /// The id of an entry.
+    #[must_use]
+    pub fn id(&self, ix: EntryIx) -> &str {
+        self.id_text(self.entries[ix.index()].id)
+    }
+
+    /// The text of an id.
+    #[must_use]
+    pub fn id_text(&self, id: IdIx) -> &str {
+        &self.ids[id.0 as usize]
+    }
+
+    /// The entry that an id stands for: the last with it (S8.5).
+    #[must_use]
+    pub fn by_id(&self, id: &str) -> Option<EntryIx> {
+        self.by_id.get(id).and_then(|ix| self.current(*ix))
+    }
+
+    /// The number of an id that is an entry's or was named by one.
+    #[must_use]
+    pub(crate) fn known_id(&self, id: &str) -> Option<IdIx> {
+        self.by_id.get(id).copied()
+    }
+
+    pub(crate) fn current(&self, id: IdIx) -> Option<EntryIx> {
+        self.current[id.0 as usize]
+    }
+
+    /// An entry's parent, if that is in the file.
+    #[must_use]
+    pub fn parent(&self, ix: EntryIx) -> Option<EntryIx> {
+        self.entries[ix.index()]
+            .parent
+            .and_then(|p| self.current(p))
+    }
+
+    /// The `customType`, or the type or role that this version does not know; empty where there is none.
+    #[must_use]
+    pub fn word(&self, entry: &Entry) -> &str {
+        &self.words[entry.word as usize]
+    }
+
+    /// Where Pi would stand after loading the file (S8.2).
+    #[must_use]
+    pub fn leaf(&self) -> Leaf {
+        self.leaf
+    }
+
+    /// Lines read so far, blank ones included.
+    #[must_use]
+    pub fn lines(&self) -> u32 {
+        self.lines
+    }
+
+    /// The label of an entry (S4.6).
+    #[must_use]
+    pub fn label(&self, id: &str) -> Option<&str> {
+        self.known_id(id)
+            .and_then(|ix| self.labels.get(&ix))
+            .map(AsRef::as_ref)
+    }
+
+    /// All labels, by the id of their target, in no order.
+    pub fn labels(&self) -> impl Iterator<Item = (&str, &str)> {
+        self.labels
+            .iter()
+            .map(|(id, label)| (self.id_text(*id), &**label))
+    }
+
+    /// The session's name (S4.6).
+    #[must_use]
+    pub fn name(&self) -> Option<&str> {
+        self.name.as_deref()
+    }
+
+    /// What the session has used so far (S4.5).
+    #[must_use]
+    pub fn totals(&self) -> &Totals {
+        &self.totals
+    }
+
+    /// What was found wrong while reading, in file order.
+    #[must_use]
+    pub fn problems(&self) -> &[Problem] {
+        &self.problems
+    }
+
+    /// The path that is kept for the leaf, if it is.
+    pub(crate) fn leaf_path(&self) -> Option<&Arc<Vec<EntryIx>>> {
+        self.path.as_ref()
+    }
+
+    /// Every parent stands before its child.
+    pub(crate) fn in_order(&self) -> bool {
+        self.in_order
+    }
+}
+
+fn breaking_rule(kind: EntryKind) -> &'static str {
+    match kind {
+        EntryKind::ContextEdit => "S7.4",
+        EntryKind::Compaction => "S6.1",
+        _ => "S12.9",
+    }
+}
+
+/// White space, as JavaScript trims it.
+fn is_blank(line: &[u8]) -> bool {
+    match line.first() {
+        None => true,
+        Some(b'{') => false,
+        Some(_) => std::str::from_utf8(line)
+            .is_ok_and(|t| t.chars().all(|c| c.is_whitespace() || c == '\u{feff}')),
+    }
+}
