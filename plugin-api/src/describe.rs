@@ -11,13 +11,7 @@ impl Description {
     #[must_use]
     pub fn new(name: &str, version: &str) -> Self {
         let (name, version) = (name.into(), version.into());
-        Self {
-            name,
-            version,
-            needs: Vec::new(),
-            can_use: Vec::new(),
-            on: Vec::new(),
-        }
+        Self { name, version, needs: Vec::new(), can_use: Vec::new(), on: Vec::new() }
     }
 
     /// Capabilities that it cannot do without, such as `append:custom`.
@@ -30,8 +24,7 @@ impl Description {
     /// Capabilities that it uses if they are granted.
     #[must_use]
     pub fn can_use<S: Into<String>>(mut self, capabilities: impl IntoIterator<Item = S>) -> Self {
-        self.can_use
-            .extend(capabilities.into_iter().map(Into::into));
+        self.can_use.extend(capabilities.into_iter().map(Into::into));
         self
     }
 

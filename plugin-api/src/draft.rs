@@ -18,12 +18,7 @@ impl CustomMessage {
     /// A message with a text, shown to the user.
     #[must_use]
     pub fn text(custom_type: &str, text: &str) -> Self {
-        Self {
-            custom_type: custom_type.into(),
-            content: Json::text(text),
-            display: true,
-            details: None,
-        }
+        Self { custom_type: custom_type.into(), content: Json::text(text), display: true, details: None }
     }
 }
 
@@ -44,10 +39,7 @@ impl Edit {
     /// Takes the entry out of the context.
     #[must_use]
     pub fn omit(target: &str) -> Self {
-        Self {
-            target: target.into(),
-            replacement: None,
-        }
+        Self { target: target.into(), replacement: None }
     }
 
     /// Shows this text in place of the entry's content.
@@ -60,9 +52,6 @@ impl Edit {
     #[must_use]
     pub fn content(target: &str, content: &Json) -> Self {
         let replacement = ["{\"content\":", content.as_str(), "}"].concat();
-        Self {
-            target: target.into(),
-            replacement: Some(replacement),
-        }
+        Self { target: target.into(), replacement: Some(replacement) }
     }
 }

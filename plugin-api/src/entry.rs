@@ -40,9 +40,7 @@ impl Entry {
     /// The content of its message or custom message.
     #[must_use]
     pub fn content(&self) -> &Content {
-        self.message
-            .as_ref()
-            .map_or(&self.content, |message| &message.content)
+        self.message.as_ref().map_or(&self.content, |message| &message.content)
     }
 }
 
@@ -85,13 +83,9 @@ impl Content {
     pub fn text(&self) -> Cow<'_, str> {
         match self {
             Self::Text(text) => Cow::Borrowed(text),
-            Self::Blocks(blocks) => Cow::Owned(
-                blocks
-                    .iter()
-                    .filter_map(|b| b.text.as_deref())
-                    .collect::<Vec<_>>()
-                    .join("\n"),
-            ),
+            Self::Blocks(blocks) => {
+                Cow::Owned(blocks.iter().filter_map(|b| b.text.as_deref()).collect::<Vec<_>>().join("\n"))
+            }
         }
     }
 
@@ -106,9 +100,7 @@ impl Content {
 
     /// Its tool calls.
     pub fn tool_calls(&self) -> impl Iterator<Item = &Block> {
-        self.blocks()
-            .iter()
-            .filter(|block| block.kind == "toolCall")
+        self.blocks().iter().filter(|block| block.kind == "toolCall")
     }
 }
 
@@ -180,21 +172,11 @@ mod tests {
 
     #[test]
     fn content_is_text_or_blocks_or_nothing() {
-        assert_eq!(
-            entry(r#"{"type":"message","message":{"role":"user","content":"hi"}}"#)
-                .content()
-                .text(),
-            "hi"
-        );
+        assert_eq!(entry(r#"{"type":"message","message":{"role":"user","content":"hi"}}"#).content().text(), "hi");
         let blocks = r#"{"type":"message","message":{"role":"assistant","content":[{"type":"text","text":"a"},
             {"type":"toolCall","id":"c","name":"read","arguments":{"path":"x","n":1e400}},{"type":"text","text":"b"}]}}"#;
         assert_eq!(entry(blocks).content().text(), "a\nb");
         assert_eq!(entry(blocks).content().tool_calls().count(), 1);
-        assert_eq!(
-            entry(r#"{"type":"message","message":{"role":"user","content":null}}"#)
-                .content()
-                .text(),
-            ""
-        );
+        assert_eq!(entry(r#"{"type":"message","message":{"role":"user","content":null}}"#).content().text(), "");
     }
 }

@@ -35,12 +35,8 @@ macro_rules! export {
                     notes: ::std::vec::Vec<Text>,
                     instructions: ::core::option::Option<Text>,
                 ) -> Answer<()> {
-                    let settled = $crate::Settled {
-                        reason,
-                        notes,
-                        instructions,
-                    };
-            $crate::on_settled::<$plugin>(&config, &settled)
+                    let settled = $crate::Settled { reason, notes, instructions };
+                    $crate::on_settled::<$plugin>(&config, &settled)
                 }
             }
 
@@ -68,8 +64,7 @@ pub fn on_settled<P: Plugin>(config: &str, settled: &Settled) -> Result<(), Stri
 }
 
 fn config_of<T: DeserializeOwned>(config: &str) -> Result<T> {
-    serde_json::from_str(config)
-        .map_err(|error| crate::Error::new(["config: ", &error.to_string()].concat()))
+    serde_json::from_str(config).map_err(|error| crate::Error::new(["config: ", &error.to_string()].concat()))
 }
 
 fn text<T>(result: Result<T>) -> Result<T, String> {
@@ -79,8 +74,6 @@ fn text<T>(result: Result<T>) -> Result<T, String> {
 /// A panic ends the instance, and without this nobody would learn where.
 fn say_why_on_panic() {
     if cfg!(target_family = "wasm") {
-        std::panic::set_hook(Box::new(|panic| {
-            Imports.log(Level::Error, &panic.to_string())
-        }));
+        std::panic::set_hook(Box::new(|panic| Imports.log(Level::Error, &panic.to_string())));
     }
 }

@@ -1,8 +1,6 @@
 //! What the host offers, as a trait: the real imports in a component, something else in a plugin's own tests.
 use crate::bindings::pi_graft::plugin::{append, log, model, session};
-use crate::{
-    Answer, Compaction, CustomMessage, Edit, Info, Json, Page, Piece, Plan, Refusal, Tokens,
-};
+use crate::{Answer, Compaction, CustomMessage, Edit, Info, Json, Page, Piece, Plan, Refusal, Tokens};
 
 /// How much a line in the log matters.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -31,10 +29,7 @@ impl Level {
 }
 
 /// The imports of the contract, one method each: see the WIT for what each does and which grant it needs.
-#[allow(
-    missing_docs,
-    reason = "the WIT has the documentation, and only tests implement this"
-)]
+#[allow(missing_docs, reason = "the WIT has the documentation, and only tests implement this")]
 #[allow(clippy::missing_errors_doc, reason = "likewise")]
 pub trait Host {
     fn header(&self) -> String;
@@ -112,22 +107,12 @@ impl Host for Imports {
     }
     fn custom_message(&self, message: &CustomMessage) -> Result<(), Refusal> {
         let details = message.details.as_ref().map(Json::as_str);
-        append::custom_message(
-            &message.custom_type,
-            message.content.as_str(),
-            message.display,
-            details,
-        )
+        append::custom_message(&message.custom_type, message.content.as_str(), message.display, details)
     }
     fn compaction(&self, compaction: &Compaction) -> Result<(), Refusal> {
         let (details, usage) = (compaction.details.as_ref(), compaction.usage.as_ref());
         let first_kept = compaction.first_kept.as_deref();
-        append::compaction(
-            &compaction.summary,
-            first_kept,
-            details.map(Json::as_str),
-            usage.map(Json::as_str),
-        )
+        append::compaction(&compaction.summary, first_kept, details.map(Json::as_str), usage.map(Json::as_str))
     }
     fn context_edits(&self, edits: &[Edit]) -> Vec<Result<(), Refusal>> {
         append::context_edits(edits)

@@ -76,8 +76,7 @@ fn mend_surrogates(text: &str) -> Option<String> {
         match (surrogate(bytes, at), surrogate(bytes, at + 6)) {
             (Some(0xd800..0xdc00), Some(0xdc00..0xe000)) => at += 12,
             (Some(_), _) => {
-                mended.get_or_insert_with(|| bytes.to_vec())[at + 2..at + 6]
-                    .copy_from_slice(b"fffd");
+                mended.get_or_insert_with(|| bytes.to_vec())[at + 2..at + 6].copy_from_slice(b"fffd");
                 at += 6;
             }
             (None, _) => at += 2,

@@ -41,9 +41,7 @@ mod run;
 #[cfg(not(target_family = "wasm"))]
 pub mod testing;
 
-pub use bindings::pi_graft::plugin::types::{
-    Answer, Description, Edit, Info, Page, Piece, Plan, Refusal, Tokens,
-};
+pub use bindings::pi_graft::plugin::types::{Answer, Description, Edit, Info, Page, Piece, Plan, Refusal, Tokens};
 pub use describe::NoConfig;
 pub use draft::{Compaction, CustomMessage};
 pub use entry::{Block, Content, Entry, Message};

@@ -19,16 +19,8 @@ enum Next {
 }
 
 impl<'a> Entries<'a> {
-    pub(crate) fn new(
-        host: &'a dyn Host,
-        page: &'a dyn Fn(&dyn Host, Option<u32>) -> Page,
-    ) -> Self {
-        Self {
-            page,
-            host,
-            items: Vec::new().into_iter(),
-            next: Next::Leaf,
-        }
+    pub(crate) fn new(host: &'a dyn Host, page: &'a dyn Fn(&dyn Host, Option<u32>) -> Page) -> Self {
+        Self { page, host, items: Vec::new().into_iter(), next: Next::Leaf }
     }
 
     /// Fetches the next page; false at the root.

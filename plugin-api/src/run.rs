@@ -2,9 +2,7 @@
 use serde::Serialize;
 
 use crate::host::Imports;
-use crate::{
-    Answer, Compaction, CustomMessage, Edit, Entries, Entry, Error, Host, Info, Json, Level,
-};
+use crate::{Answer, Compaction, CustomMessage, Edit, Entries, Entry, Error, Host, Info, Json, Level};
 use crate::{Plan, Refusal, Result, Tokens, json};
 
 /// Entries in a page: enough to make the calls few, little enough to throw away.
@@ -177,15 +175,8 @@ impl Run<'_> {
     ///
     /// # Errors
     /// If it is refused, or the data cannot be JSON.
-    pub fn append_custom<T: Serialize + ?Sized>(
-        &self,
-        custom_type: &str,
-        data: &T,
-    ) -> Result<(), Refusal> {
-        let data = Json::of(data).map_err(|error| Refusal {
-            rule: "S12.3".into(),
-            message: error.to_string(),
-        })?;
+    pub fn append_custom<T: Serialize + ?Sized>(&self, custom_type: &str, data: &T) -> Result<(), Refusal> {
+        let data = Json::of(data).map_err(|error| Refusal { rule: "S12.3".into(), message: error.to_string() })?;
         self.host.custom(custom_type, Some(&data))
     }
 
@@ -242,10 +233,7 @@ impl Run<'_> {
 }
 
 /// Puts pieces together until there is enough.
-fn gather(
-    max_bytes: usize,
-    piece: impl Fn(u64) -> Result<crate::Piece, Refusal>,
-) -> Result<String, Refusal> {
+fn gather(max_bytes: usize, piece: impl Fn(u64) -> Result<crate::Piece, Refusal>) -> Result<String, Refusal> {
     let mut first = piece(0)?;
     let mut text = std::mem::take(&mut first.text);
     let mut next = first.next;

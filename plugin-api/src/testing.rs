@@ -2,8 +2,7 @@
 use std::cell::RefCell;
 
 use crate::{
-    Answer, Compaction, CustomMessage, Edit, Entry, Host, Info, Json, Level, Page, Piece, Plan,
-    Refusal, Tokens,
+    Answer, Compaction, CustomMessage, Edit, Entry, Host, Info, Json, Level, Page, Piece, Plan, Refusal, Tokens,
 };
 
 /// A session of a few entries, and what a plugin did with it.
@@ -43,8 +42,7 @@ impl FakeHost {
     pub fn new(entries: &[&str]) -> Self {
         let mut host = Self::default();
         for text in entries {
-            let entry: Entry =
-                crate::json::read(text).unwrap_or_else(|error| panic!("{error} in {text}"));
+            let entry: Entry = crate::json::read(text).unwrap_or_else(|error| panic!("{error} in {text}"));
             let info = host.info(entry, text);
             host.entries.push((info, (*text).into()));
         }
@@ -52,10 +50,7 @@ impl FakeHost {
     }
 
     fn info(&self, entry: Entry, text: &str) -> Info {
-        let gives = matches!(
-            entry.kind.as_str(),
-            "message" | "custom_message" | "compaction" | "branch_summary"
-        );
+        let gives = matches!(entry.kind.as_str(), "message" | "custom_message" | "compaction" | "branch_summary");
         Info {
             place: u32::try_from(self.entries.len()).unwrap_or(u32::MAX),
             id: entry.id,
@@ -64,11 +59,7 @@ impl FakeHost {
             role: entry.message.map(|message| message.role),
             custom_type: entry.custom_type,
             time_ms: None,
-            tokens: if gives {
-                u32::try_from(text.len() / 4).unwrap_or(u32::MAX)
-            } else {
-                0
-            },
+            tokens: if gives { u32::try_from(text.len() / 4).unwrap_or(u32::MAX) } else { 0 },
             bytes: text.len() as u64,
             shown: if gives { "as-is" } else { "none" }.into(),
             grafted_by: None,
@@ -78,14 +69,8 @@ impl FakeHost {
     }
 
     fn page(&self, before: Option<u32>, max: u32, wanted: impl Fn(&Info) -> bool) -> Page {
-        let before = before
-            .map_or(self.entries.len(), |place| place as usize)
-            .min(self.entries.len());
-        let mut all = self.entries[..before]
-            .iter()
-            .rev()
-            .map(|(info, _)| info)
-            .filter(|info| wanted(info));
+        let before = before.map_or(self.entries.len(), |place| place as usize).min(self.entries.len());
+        let mut all = self.entries[..before].iter().rev().map(|(info, _)| info).filter(|info| wanted(info));
         let items: Vec<_> = all.by_ref().take(max as usize).cloned().collect();
         let next = all.next().and(items.last()).map(|info| info.place);
         Page { items, next }
@@ -113,16 +98,9 @@ impl Host for FakeHost {
         self.page(before, max, |info| info.shown == "as-is")
     }
     fn text(&self, place: u32, offset: u64, _max: u32) -> Result<Piece, Refusal> {
-        let refused = || Refusal {
-            rule: "place".into(),
-            message: "no such entry".into(),
-        };
+        let refused = || Refusal { rule: "place".into(), message: "no such entry".into() };
         let (_, text) = self.entries.get(place as usize).ok_or_else(refused)?;
-        let text = usize::try_from(offset)
-            .ok()
-            .and_then(|at| text.get(at..))
-            .unwrap_or_default()
-            .into();
+        let text = usize::try_from(offset).ok().and_then(|at| text.get(at..)).unwrap_or_default().into();
         Ok(Piece { text, next: None })
     }
     fn raw(&self, place: u32, offset: u64, max: u32) -> Result<Piece, Refusal> {
@@ -135,16 +113,8 @@ impl Host for FakeHost {
         self.last(|info| info.kind == "custom" && info.custom_type.as_deref() == Some(custom_type))
     }
     fn context_tokens(&self) -> Tokens {
-        let estimate: u64 = self
-            .entries
-            .iter()
-            .map(|(info, _)| u64::from(info.tokens))
-            .sum();
-        self.tokens.unwrap_or(Tokens {
-            in_file: estimate,
-            with_pending: estimate,
-            reported: None,
-        })
+        let estimate: u64 = self.entries.iter().map(|(info, _)| u64::from(info.tokens)).sum();
+        self.tokens.unwrap_or(Tokens { in_file: estimate, with_pending: estimate, reported: None })
     }
     fn usage_totals(&self) -> String {
         "{}".into()
@@ -154,17 +124,13 @@ impl Host for FakeHost {
     }
     fn pi_compaction(&self) -> String {
         let settings = r#"{"enabled":true,"reserveTokens":16384,"keepRecentTokens":20000}"#;
-        self.pi_compaction
-            .clone()
-            .unwrap_or_else(|| settings.into())
+        self.pi_compaction.clone().unwrap_or_else(|| settings.into())
     }
     fn compaction_plan(&self, _reserve: Option<u64>, _keep: Option<u64>) -> Option<Plan> {
         self.plan.clone()
     }
     fn custom(&self, custom_type: &str, data: Option<&Json>) -> Result<(), Refusal> {
-        self.customs
-            .borrow_mut()
-            .push((custom_type.into(), data.cloned()));
+        self.customs.borrow_mut().push((custom_type.into(), data.cloned()));
         Ok(())
     }
     fn custom_message(&self, message: &CustomMessage) -> Result<(), Refusal> {
@@ -184,10 +150,7 @@ impl Host for FakeHost {
         Ok(())
     }
     fn complete(&self, _name: &str, _request: &str) -> Result<Answer, Refusal> {
-        let refused = || Refusal {
-            rule: "model".into(),
-            message: "this test has no model".into(),
-        };
+        let refused = || Refusal { rule: "model".into(), message: "this test has no model".into() };
         self.answer.clone().unwrap_or_else(|| Err(refused()))
     }
     fn log(&self, level: Level, text: &str) {

@@ -54,9 +54,7 @@ impl Plugin for Scripted {
             step.misbehave()?;
         }
         let description = Description::new(&script.name, &script.version).on(script.on.clone());
-        Ok(description
-            .needs(script.needs.clone())
-            .can_use(script.can_use.clone()))
+        Ok(description.needs(script.needs.clone()).can_use(script.can_use.clone()))
     }
 
     fn on_entry(script: &Script, run: &Run) -> Result {
@@ -65,11 +63,7 @@ impl Plugin for Scripted {
 
     fn on_settled(script: &Script, run: &Run, settled: &Settled) -> Result {
         let notes = settled.notes.join(",");
-        let filled = script
-            .settled
-            .as_str()
-            .replace("$reason", &settled.reason)
-            .replace("$notes", &notes);
+        let filled = script.settled.as_str().replace("$reason", &settled.reason).replace("$notes", &notes);
         play(&Json::from_text(filled), run)
     }
 }
@@ -78,9 +72,7 @@ export!(Scripted);
 
 /// Takes the steps of a handler one by one.
 fn play(steps: &Json, run: &Run) -> Result {
-    steps_of(steps, run)?
-        .iter()
-        .try_for_each(|step| step.take(run))
+    steps_of(steps, run)?.iter().try_for_each(|step| step.take(run))
 }
 
 /// The steps, with the names of entries filled in. Asks the host only for those that occur.
@@ -89,9 +81,7 @@ fn steps_of(steps: &Json, run: &Run) -> Result<Vec<Step>> {
     let names: [(&str, &dyn Fn() -> Option<Info>); 3] = [
         ("$trigger", &|| Some(run.trigger())),
         ("$leaf", &|| run.branch().find(|info| !info.pending)),
-        ("$first", &|| {
-            run.projection().filter(|info| info.id.is_some()).last()
-        }),
+        ("$first", &|| run.projection().filter(|info| info.id.is_some()).last()),
     ];
     for (name, entry) in names {
         if text.contains(name) {
@@ -109,16 +99,11 @@ mod tests {
 
     #[test]
     fn steps_are_taken_in_order_with_the_names_filled_in() {
-        let host = FakeHost::new(&[
-            r#"{"type":"message","id":"a1","message":{"role":"user","content":"hi"}}"#,
-        ]);
+        let host = FakeHost::new(&[r#"{"type":"message","id":"a1","message":{"role":"user","content":"hi"}}"#]);
         let script = r#"{"entry":[{"custom":{"type":"x","data":{"seen":"$trigger"}},"unless":"y"},{"later":"n"}]}"#;
         let script: Script = Json::from_text(script.into()).to().expect("a script");
         Scripted::on_entry(&script, &Run::on(&host)).expect("it does as told");
-        assert_eq!(
-            host.customs.borrow()[0].1,
-            Some(Json::from_text(r#"{"seen":"a1"}"#.into()))
-        );
+        assert_eq!(host.customs.borrow()[0].1, Some(Json::from_text(r#"{"seen":"a1"}"#.into())));
         assert_eq!(host.note.borrow().as_deref(), Some("n"));
     }
 }

@@ -1,8 +1,6 @@
 //! The steps of a script.
 use pi_graft_plugin::serde::{self, Deserialize};
-use pi_graft_plugin::{
-    Compaction, CustomMessage, Edit, Error, Info, Json, Level, Refusal, Result, Run,
-};
+use pi_graft_plugin::{Compaction, CustomMessage, Edit, Error, Info, Json, Level, Refusal, Result, Run};
 
 use crate::{mischief, report};
 
@@ -94,10 +92,7 @@ struct Line {
 impl Step {
     /// Does what it says.
     pub fn take(&self, run: &Run) -> Result {
-        if self
-            .unless
-            .as_deref()
-            .is_some_and(|kind| run.last_custom(kind).is_some())
+        if self.unless.as_deref().is_some_and(|kind| run.last_custom(kind).is_some())
             || self.role.is_some() && self.role != run.trigger().role
         {
             return Ok(());
@@ -134,14 +129,8 @@ impl Step {
         if self.trap {
             mischief::trap();
         }
-        assert!(
-            self.panic.is_none(),
-            "{}",
-            self.panic.as_deref().unwrap_or_default()
-        );
-        self.err
-            .as_ref()
-            .map_or(Ok(()), |text| Err(Error::new(text.as_str())))
+        assert!(self.panic.is_none(), "{}", self.panic.as_deref().unwrap_or_default());
+        self.err.as_ref().map_or(Ok(()), |text| Err(Error::new(text.as_str())))
     }
 
     fn look(&self, run: &Run) -> Result {
@@ -162,10 +151,7 @@ impl Step {
             )?;
         }
         if let Some(model) = &self.complete {
-            self.answer(
-                run,
-                run.complete(model, &Json::from_text("{}".into())).map(drop),
-            )?;
+            self.answer(run, run.complete(model, &Json::from_text("{}".into())).map(drop))?;
         }
         Ok(())
     }
@@ -176,9 +162,7 @@ impl Step {
         }
         if let Some(edits) = &self.edits {
             let edits: Vec<_> = edits.iter().map(Change::edit).collect();
-            run.append_edits(&edits)
-                .into_iter()
-                .try_for_each(|result| self.answer(run, result))?;
+            run.append_edits(&edits).into_iter().try_for_each(|result| self.answer(run, result))?;
         }
         if let Some(message) = &self.custom_message {
             self.answer(run, run.append_message(&message.message()))?;
@@ -209,44 +193,26 @@ impl Step {
 impl Message {
     fn message(&self) -> CustomMessage {
         let (content, details) = (self.content.clone(), self.details.clone());
-        CustomMessage {
-            custom_type: self.kind.clone(),
-            content,
-            display: self.display,
-            details,
-        }
+        CustomMessage { custom_type: self.kind.clone(), content, display: self.display, details }
     }
 }
 
 impl Summary {
     fn compaction(&self, run: &Run) -> Compaction {
-        let plan = self
-            .plan_keep
-            .and_then(|keep| run.compaction_plan(None, Some(keep)));
-        let first_kept = plan
-            .and_then(|plan| plan.first_kept)
-            .or_else(|| self.first_kept.clone());
-        Compaction {
-            summary: self.summary.clone(),
-            first_kept,
-            details: self.details.clone(),
-            usage: None,
-        }
+        let plan = self.plan_keep.and_then(|keep| run.compaction_plan(None, Some(keep)));
+        let first_kept = plan.and_then(|plan| plan.first_kept).or_else(|| self.first_kept.clone());
+        Compaction { summary: self.summary.clone(), first_kept, details: self.details.clone(), usage: None }
     }
 }
 
 impl Change {
     fn edit(&self) -> Edit {
-        self.text.as_ref().map_or_else(
-            || Edit::omit(&self.target),
-            |text| Edit::text(&self.target, text),
-        )
+        self.text.as_ref().map_or_else(|| Edit::omit(&self.target), |text| Edit::text(&self.target, text))
     }
 }
 
 fn entry(run: &Run, id: &str) -> Result<Info> {
-    run.by_id(id)
-        .ok_or_else(|| Error::new(["no entry ", id].concat()))
+    run.by_id(id).ok_or_else(|| Error::new(["no entry ", id].concat()))
 }
 
 fn level(name: &str) -> Level {
