@@ -59,10 +59,7 @@ pub struct Branch {
 
 impl std::fmt::Debug for Branch {
     fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
-        f.debug_struct("Branch")
-            .field("leaf", &self.leaf_id())
-            .field("len", &self.len())
-            .finish_non_exhaustive()
+        f.debug_struct("Branch").field("leaf", &self.leaf_id()).field("len", &self.len()).finish_non_exhaustive()
     }
 }
 
@@ -89,22 +86,13 @@ impl Branch {
     ///
     /// # Errors
     /// [`BranchError::Cycle`] (S8.5).
-    pub fn at(
-        tree: &Arc<Tree>,
-        source: Arc<dyn Source>,
-        leaf: Option<EntryIx>,
-    ) -> Result<Branch, BranchError> {
+    pub fn at(tree: &Arc<Tree>, source: Arc<dyn Source>, leaf: Option<EntryIx>) -> Result<Branch, BranchError> {
         let kept = tree.leaf_path().filter(|path| path.last().copied() == leaf);
         let path = match kept {
             Some(path) => Arc::clone(path),
             None => Arc::new(walk_up(tree, leaf)?),
         };
-        Ok(Branch {
-            tree: Arc::clone(tree),
-            source,
-            path,
-            extra: Vec::new(),
-        })
+        Ok(Branch { tree: Arc::clone(tree), source, path, extra: Vec::new() })
     }
 
     /// The branch that Pi continues from after loading the file (S8.2); empty where Pi has no leaf.
@@ -175,34 +163,17 @@ impl Branch {
     #[must_use]
     pub fn item(&self, place: u32) -> Item<'_> {
         let at = place as usize;
-        let before = at
-            .checked_sub(1)
-            .and_then(|i| self.path.get(i))
-            .map(|ix| self.tree.id(*ix));
+        let before = at.checked_sub(1).and_then(|i| self.path.get(i)).map(|ix| self.tree.id(*ix));
         match self.path.get(at) {
             Some(ix) => {
                 let facts = self.tree.entry(*ix);
                 let (id, word) = (Some(self.tree.id(*ix)), self.tree.word(facts));
-                Item {
-                    place,
-                    id,
-                    parent_id: before,
-                    facts,
-                    word,
-                    pending: None,
-                }
+                Item { place, id, parent_id: before, facts, word, pending: None }
             }
             None => {
                 let extra = &self.extra[at - self.path.len()];
                 let pending = Some(extra.origin.as_ref());
-                Item {
-                    place,
-                    id: None,
-                    parent_id: before,
-                    facts: &extra.facts,
-                    word: &extra.word,
-                    pending,
-                }
+                Item { place, id: None, parent_id: before, facts: &extra.facts, word: &extra.word, pending }
             }
         }
     }
@@ -239,9 +210,7 @@ impl Branch {
                 let entry = self.tree.entry(*ix);
                 Ok(self.source.read(entry.offset, entry.len as usize)?)
             }
-            None => Ok(Cow::Borrowed(
-                self.extra[at - self.path.len()].text.as_bytes(),
-            )),
+            None => Ok(Cow::Borrowed(self.extra[at - self.path.len()].text.as_bytes())),
         }
     }
 
@@ -262,44 +231,25 @@ impl Branch {
     /// [`JsonError`] if it is no JSON object.
     pub fn push(&mut self, text: &str, origin: &Arc<Origin>) -> Result<(), JsonError> {
         let Walked::Object(found) = entry::walk(text.as_bytes())? else {
-            return Err(JsonError {
-                at: 0,
-                what: "not an object",
-            });
+            return Err(JsonError { at: 0, what: "not an object" });
         };
         let mut facts = entry::facts(&found, false);
         let named = match facts.kind {
             EntryKind::Compaction => found.first_kept,
             _ => found.target,
         };
-        facts.names = named
-            .and_then(Json::as_str)
-            .and_then(|id| self.tree.known_id(&id));
-        facts.time_ms = (self.len() > 0)
-            .then(|| self.facts(self.len() - 1).time_ms)
-            .flatten();
+        facts.names = named.and_then(Json::as_str).and_then(|id| self.tree.known_id(&id));
+        facts.time_ms = (self.len() > 0).then(|| self.facts(self.len() - 1).time_ms).flatten();
         facts.len = u32::try_from(text.len()).unwrap_or(u32::MAX);
-        let word = found
-            .custom_type
-            .and_then(Json::as_str)
-            .unwrap_or_default()
-            .into();
-        self.extra.push(Extra {
-            facts,
-            word,
-            text: text.into(),
-            origin: Arc::clone(origin),
-        });
+        let word = found.custom_type.and_then(Json::as_str).unwrap_or_default().into();
+        self.extra.push(Extra { facts, word, text: text.into(), origin: Arc::clone(origin) });
         Ok(())
     }
 
     /// The branch as the file has it, without what is pending.
     #[must_use]
     pub fn without_pending(&self) -> Branch {
-        Branch {
-            extra: Vec::new(),
-            ..self.clone()
-        }
+        Branch { extra: Vec::new(), ..self.clone() }
     }
 
     /// Roles of version 1 and 2 are read as those of 3 (S11.1).
@@ -315,9 +265,7 @@ fn walk_up(tree: &Tree, leaf: Option<EntryIx>) -> Result<Vec<EntryIx>, BranchErr
     while let Some(ix) = at {
         path.push(ix);
         if path.len() > tree.entries().len() {
-            return Err(BranchError::Cycle(
-                leaf.map_or_else(String::new, |l| tree.id(l).to_owned()),
-            ));
+            return Err(BranchError::Cycle(leaf.map_or_else(String::new, |l| tree.id(l).to_owned())));
         }
         at = tree.parent(ix);
     }

@@ -18,10 +18,7 @@ pub struct PlanSettings {
 
 impl Default for PlanSettings {
     fn default() -> PlanSettings {
-        PlanSettings {
-            reserve: 16_384,
-            keep_recent: 20_000,
-        }
+        PlanSettings { reserve: 16_384, keep_recent: 20_000 }
     }
 }
 
@@ -61,22 +58,13 @@ impl Branch {
     /// # Errors
     /// [`BranchError`] if what is summarised cannot be read back.
     pub fn plan(&self, settings: &PlanSettings) -> Result<Option<Plan>, BranchError> {
-        let last = self
-            .len()
-            .checked_sub(1)
-            .map(|place| self.facts(place).kind);
+        let last = self.len().checked_sub(1).map(|place| self.facts(place).kind);
         if last.is_none_or(|kind| kind == EntryKind::Compaction) {
             return Ok(None);
         }
         let context = self.context();
-        let view = View {
-            branch: self,
-            entries: &context.entries,
-        };
-        let previous = view
-            .entries
-            .first()
-            .filter(|e| view.kind(e) == EntryKind::Compaction && e.gives());
+        let view = View { branch: self, entries: &context.entries };
+        let previous = view.entries.first().filter(|e| view.kind(e) == EntryKind::Compaction && e.gives());
         let start = usize::from(previous.is_some());
         let cut = view.cut(start, settings.keep_recent);
         let Some(kept) = view.entries.get(cut.first_kept) else {
@@ -86,9 +74,7 @@ impl Branch {
             return Ok(None);
         };
         let to_summarize = view.conversation(start, cut.turn_start.unwrap_or(cut.first_kept));
-        let turn_prefix = cut
-            .turn_start
-            .map_or_else(Vec::new, |turn| view.conversation(turn, cut.first_kept));
+        let turn_prefix = cut.turn_start.map_or_else(Vec::new, |turn| view.conversation(turn, cut.first_kept));
         if to_summarize.is_empty() && turn_prefix.is_empty() {
             return Ok(None);
         }
@@ -114,11 +100,7 @@ impl Branch {
     }
 
     /// Summary and details of the compaction in force; the file lists of one that Pi made count on (S10.5).
-    fn previous(
-        &self,
-        place: u32,
-        files: &mut Files,
-    ) -> Result<(Option<String>, Option<String>), BranchError> {
+    fn previous(&self, place: u32, files: &mut Files) -> Result<(Option<String>, Option<String>), BranchError> {
         let from_hook = self.facts(place).from_hook;
         self.read(place, |line| {
             let details = line.get("details").filter(|d| d.is_truthy());
@@ -133,9 +115,7 @@ impl Branch {
 }
 
 fn texts(list: Option<Json<'_>>) -> impl Iterator<Item = String> {
-    list.into_iter()
-        .flat_map(Json::items)
-        .filter_map(|item| item.as_str().map(|t| t.into_owned()))
+    list.into_iter().flat_map(Json::items).filter_map(|item| item.as_str().map(|t| t.into_owned()))
 }
 
 /// The context, looked at for a cut.
@@ -167,22 +147,13 @@ impl View<'_> {
 
     /// Finds the cut at or behind `start` (S10.2).
     fn cut(&self, start: usize, keep: u64) -> Cut {
-        let allowed: Vec<usize> = (start..self.entries.len())
-            .filter(|i| self.allows_cut(&self.entries[*i]))
-            .collect();
+        let allowed: Vec<usize> = (start..self.entries.len()).filter(|i| self.allows_cut(&self.entries[*i])).collect();
         let Some(first) = allowed.first().copied() else {
-            return Cut {
-                first_kept: start,
-                turn_start: None,
-            };
+            return Cut { first_kept: start, turn_start: None };
         };
         let mut at = first;
         if let Some(reached) = self.keep_reached(start, keep) {
-            at = allowed
-                .iter()
-                .copied()
-                .find(|i| *i >= reached)
-                .unwrap_or(allowed[allowed.len() - 1]);
+            at = allowed.iter().copied().find(|i| *i >= reached).unwrap_or(allowed[allowed.len() - 1]);
             if self.only_omitted_attempts_behind(at) {
                 at += 1;
             }
@@ -191,15 +162,10 @@ impl View<'_> {
             at -= 1;
         }
         let turn_start = match self.entries.get(at) {
-            Some(entry) if !self.starts_turn(entry) => (start..=at)
-                .rev()
-                .find(|i| self.starts_turn(&self.entries[*i])),
+            Some(entry) if !self.starts_turn(entry) => (start..=at).rev().find(|i| self.starts_turn(&self.entries[*i])),
             _ => None,
         };
-        Cut {
-            first_kept: at,
-            turn_start,
-        }
+        Cut { first_kept: at, turn_start }
     }
 
     /// The place, from the end back, where keep-recent is reached.
@@ -221,9 +187,8 @@ impl View<'_> {
     fn only_omitted_attempts_behind(&self, at: usize) -> bool {
         let suffix = &self.entries[at + 1..];
         let omitted = |e: &ContextEntry| matches!(e.shown, Shown::Omitted { .. });
-        let attempt = |e: &ContextEntry| {
-            omitted(e) && self.kind(e) == EntryKind::Message && self.role(e) == Role::Assistant
-        };
+        let attempt =
+            |e: &ContextEntry| omitted(e) && self.kind(e) == EntryKind::Message && self.role(e) == Role::Assistant;
         let closed = |e: &ContextEntry| !self.is_compaction(e) && !e.gives();
         suffix.iter().any(attempt) && suffix.iter().all(closed) && !self.replaces_outside(suffix)
     }
@@ -235,47 +200,29 @@ impl View<'_> {
             .filter(|e| matches!(e.shown, Shown::Omitted { .. }))
             .map(|e| self.branch.facts(e.place).id)
             .collect();
-        suffix
-            .iter()
-            .map(|e| self.branch.facts(e.place))
-            .any(|facts| {
-                facts.kind == EntryKind::ContextEdit
-                    && facts.replacement != Replacement::Omit
-                    && facts.names.is_none_or(|target| !omitted.contains(&target))
-            })
+        suffix.iter().map(|e| self.branch.facts(e.place)).any(|facts| {
+            facts.kind == EntryKind::ContextEdit
+                && facts.replacement != Replacement::Omit
+                && facts.names.is_none_or(|target| !omitted.contains(&target))
+        })
     }
 
     /// Places of the entries that give conversation: not prompts, not compactions.
     fn conversation(&self, from: usize, to: usize) -> Vec<u32> {
-        let counts =
-            |e: &&ContextEntry| e.gives() && !self.is_compaction(e) && self.role(e) != Role::System;
-        self.entries
-            .get(from..to)
-            .unwrap_or_default()
-            .iter()
-            .filter(counts)
-            .map(|e| e.place)
-            .collect()
+        let counts = |e: &&ContextEntry| e.gives() && !self.is_compaction(e) && self.role(e) != Role::System;
+        self.entries.get(from..to).unwrap_or_default().iter().filter(counts).map(|e| e.place).collect()
     }
 
-    fn add_files(
-        &self,
-        files: &mut Files,
-        range: std::ops::Range<usize>,
-    ) -> Result<(), BranchError> {
+    fn add_files(&self, files: &mut Files, range: std::ops::Range<usize>) -> Result<(), BranchError> {
         for entry in self.entries.get(range).unwrap_or_default() {
             let facts = self.branch.facts(entry.place);
             match entry.shown {
-                Shown::Replaced { by } if facts.role == Role::Assistant => {
-                    self.branch.read(by, |edit| {
-                        files.add_calls(edit.get("replacement").and_then(|r| r.get("content")));
-                    })?
-                }
-                Shown::AsIs | Shown::Replaced { .. } if facts.calls => {
-                    self.branch.read(entry.place, |line| {
-                        files.add_message(facts.role, line.get("message"));
-                    })?
-                }
+                Shown::Replaced { by } if facts.role == Role::Assistant => self.branch.read(by, |edit| {
+                    files.add_calls(edit.get("replacement").and_then(|r| r.get("content")));
+                })?,
+                Shown::AsIs | Shown::Replaced { .. } if facts.calls => self.branch.read(entry.place, |line| {
+                    files.add_message(facts.role, line.get("message"));
+                })?,
                 _ => {}
             }
         }
@@ -296,31 +243,19 @@ impl Files {
             Role::Assistant => self.add_calls(message.get("content")),
             Role::ToolResult => {
                 let nested = message.get("nestedCalls").and_then(|n| n.get("calls"));
-                nested
-                    .into_iter()
-                    .flat_map(Json::items)
-                    .for_each(|call| self.add_call(call));
+                nested.into_iter().flat_map(Json::items).for_each(|call| self.add_call(call));
             }
             _ => {}
         }
     }
 
     fn add_calls(&mut self, content: Option<Json<'_>>) {
-        let is_call = |block: &Json<'_>| {
-            block.get("type").and_then(Json::as_str).as_deref() == Some("toolCall")
-        };
-        content
-            .into_iter()
-            .flat_map(Json::items)
-            .filter(is_call)
-            .for_each(|call| self.add_call(call));
+        let is_call = |block: &Json<'_>| block.get("type").and_then(Json::as_str).as_deref() == Some("toolCall");
+        content.into_iter().flat_map(Json::items).filter(is_call).for_each(|call| self.add_call(call));
     }
 
     fn add_call(&mut self, call: Json<'_>) {
-        let path = call
-            .get("arguments")
-            .and_then(|a| a.get("path"))
-            .and_then(Json::as_str);
+        let path = call.get("arguments").and_then(|a| a.get("path")).and_then(Json::as_str);
         let Some(path) = path.filter(|p| !p.is_empty()) else {
             return;
         };
@@ -334,10 +269,7 @@ impl Files {
     /// Read and not modified, and modified, each sorted by UTF-16 units.
     fn lists(self) -> (Vec<String>, Vec<String>) {
         let Files { read, modified } = self;
-        let read = read
-            .into_iter()
-            .filter(|path| !modified.contains(path))
-            .collect();
+        let read = read.into_iter().filter(|path| !modified.contains(path)).collect();
         (by_units(read), by_units(modified.into_iter().collect()))
     }
 }

@@ -68,43 +68,28 @@ impl Branch {
     pub fn context(&self) -> Context {
         let places = self.context_places();
         let edits = self.edits_among(&places);
-        let show = |(at, place): (usize, u32)| ContextEntry {
-            place,
-            shown: self.shown(at, place, &edits),
-        };
-        Context {
-            entries: places.into_iter().enumerate().map(show).collect(),
-        }
+        let show = |(at, place): (usize, u32)| ContextEntry { place, shown: self.shown(at, place, &edits) };
+        Context { entries: places.into_iter().enumerate().map(show).collect() }
     }
 
     /// The last compaction on the branch.
     #[must_use]
     pub fn last_compaction(&self) -> Option<u32> {
-        (0..self.len())
-            .rev()
-            .find(|place| self.facts(*place).kind == EntryKind::Compaction)
+        (0..self.len()).rev().find(|place| self.facts(*place).kind == EntryKind::Compaction)
     }
 
     fn context_places(&self) -> Vec<u32> {
         let Some(compaction) = self.last_compaction() else {
             return (0..self.len()).collect();
         };
-        let kept = self
-            .facts(compaction)
-            .names
-            .and_then(|id| self.place_of_ix(id));
-        let kept = kept
-            .filter(|place| *place < compaction)
-            .unwrap_or(compaction);
+        let kept = self.facts(compaction).names.and_then(|id| self.place_of_ix(id));
+        let kept = kept.filter(|place| *place < compaction).unwrap_or(compaction);
         let is_system = |place: &u32| {
             let facts = self.facts(*place);
             facts.kind == EntryKind::Message && facts.role == Role::System
         };
         let before = (kept..compaction).filter(|place| !is_system(place));
-        std::iter::once(compaction)
-            .chain(before)
-            .chain(compaction + 1..self.len())
-            .collect()
+        std::iter::once(compaction).chain(before).chain(compaction + 1..self.len()).collect()
     }
 
     /// The last edit of each target among these entries (S7.3, S9.2).
@@ -121,9 +106,7 @@ impl Branch {
         if !facts.gives || (facts.kind == EntryKind::Compaction && at > 0) {
             return Shown::Nothing;
         }
-        let edit = (place < self.in_file())
-            .then(|| edits.get(&facts.id))
-            .flatten();
+        let edit = (place < self.in_file()).then(|| edits.get(&facts.id)).flatten();
         let Some(by) = edit.copied() else {
             return Shown::AsIs;
         };
@@ -142,33 +125,20 @@ impl Branch {
         if !entry.gives() {
             return Ok(Vec::new());
         }
-        let own = self.read(entry.place, |line| {
-            self.own_messages(self.facts(entry.place), line)
-        })?;
+        let own = self.read(entry.place, |line| self.own_messages(self.facts(entry.place), line))?;
         let Shown::Replaced { by } = entry.shown else {
             return Ok(own);
         };
-        let as_blocks = matches!(
-            self.facts(entry.place).role,
-            Role::Assistant | Role::ToolResult
-        );
+        let as_blocks = matches!(self.facts(entry.place).role, Role::Assistant | Role::ToolResult);
         let content = self.read(by, |edit| edited_content(edit, as_blocks))?;
-        Ok(own
-            .iter()
-            .map(|message| splice::set(message, "content", &content))
-            .collect())
+        Ok(own.iter().map(|message| splice::set(message, "content", &content)).collect())
     }
 
     fn own_messages(&self, facts: &Entry, line: Json<'_>) -> Vec<String> {
         let get = |name| line.get(name);
-        let time = facts
-            .time_ms
-            .map_or_else(|| odd_time(get("timestamp")), |ms| ms.to_string());
+        let time = facts.time_ms.map_or_else(|| odd_time(get("timestamp")), |ms| ms.to_string());
         match facts.kind {
-            EntryKind::Message => get("message")
-                .map(|m| self.plain_message(facts.role, m))
-                .into_iter()
-                .collect(),
+            EntryKind::Message => get("message").map(|m| self.plain_message(facts.role, m)).into_iter().collect(),
             EntryKind::CustomMessage => vec![splice::object(&[
                 Member::text("role", "\"custom\""),
                 Member::json("customType", get("customType")),
@@ -194,9 +164,7 @@ impl Branch {
         let has_content = message.get("content").is_some_and(|c| !c.is_null());
         match role {
             Role::System if !has_content => splice::set(&text, "content", "\"\""),
-            Role::User | Role::Assistant | Role::ToolResult if !has_content => {
-                splice::set(&text, "content", "[]")
-            }
+            Role::User | Role::Assistant | Role::ToolResult if !has_content => splice::set(&text, "content", "[]"),
             Role::Custom if self.old_roles() => splice::set(&text, "role", "\"custom\""),
             _ => text.into_owned(),
         }
@@ -207,16 +175,11 @@ impl Branch {
     /// # Errors
     /// [`BranchError`] if the text cannot be read back.
     pub fn thinking_level(&self) -> Result<String, BranchError> {
-        let last = self
-            .items()
-            .rev()
-            .find(|item| item.facts.kind == EntryKind::ThinkingLevelChange);
+        let last = self.items().rev().find(|item| item.facts.kind == EntryKind::ThinkingLevelChange);
         let Some(item) = last else {
             return Ok("\"off\"".to_owned());
         };
-        let level = self.read(item.place, |line| {
-            line.get("thinkingLevel").map(|l| l.to_text().into_owned())
-        })?;
+        let level = self.read(item.place, |line| line.get("thinkingLevel").map(|l| l.to_text().into_owned()))?;
         Ok(level.unwrap_or_else(|| "null".to_owned()))
     }
 
@@ -226,8 +189,7 @@ impl Branch {
     /// [`BranchError`] if the text cannot be read back.
     pub fn model(&self) -> Result<Option<ModelName>, BranchError> {
         let tells = |facts: &Entry| {
-            facts.kind == EntryKind::ModelChange
-                || (facts.kind == EntryKind::Message && facts.role == Role::Assistant)
+            facts.kind == EntryKind::ModelChange || (facts.kind == EntryKind::Message && facts.role == Role::Assistant)
         };
         let Some(item) = self.items().rev().find(|item| tells(item.facts)) else {
             return Ok(None);
@@ -244,10 +206,7 @@ impl Branch {
 }
 
 fn compaction_messages(line: Json<'_>, time: &str) -> Vec<String> {
-    let system = line
-        .get("systemMessage")
-        .filter(|s| s.is_truthy())
-        .map(|s| s.to_text().into_owned());
+    let system = line.get("systemMessage").filter(|s| s.is_truthy()).map(|s| s.to_text().into_owned());
     let summary = splice::object(&[
         Member::text("role", "\"compactionSummary\""),
         Member::json("summary", line.get("summary")),

@@ -3,7 +3,10 @@
 //! The text itself stays in the file. Reading never fails: what Pi would stumble over becomes a flaw of the entry
 //! (`S2.2`, `S12.9`), and the tree turns flaws into problems.
 
-use crate::json::{Json, JsonError, Key, Kind as JsonKind, Scan};
+use std::collections::HashMap;
+
+use crate::json::{Json, JsonError, Key, Kind as JsonKind};
+use crate::scan::Scan;
 
 /// The type of an entry (S4.3).
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
@@ -139,19 +142,13 @@ impl Role {
     #[must_use]
     pub fn starts_turn(self) -> bool {
         use Role::*;
-        matches!(
-            self,
-            User | BashExecution | Custom | BranchSummary | CompactionSummary
-        )
+        matches!(self, User | BashExecution | Custom | BranchSummary | CompactionSummary)
     }
 
     /// A replacement is applied to a message of this role (S7.4).
     #[must_use]
     pub fn takes_replacement(self) -> bool {
-        matches!(
-            self,
-            Role::User | Role::Assistant | Role::ToolResult | Role::Custom
-        )
+        matches!(self, Role::User | Role::Assistant | Role::ToolResult | Role::Custom)
     }
 }
 
@@ -260,7 +257,7 @@ pub(crate) struct Found<'a> {
     pub first_kept: Option<Json<'a>>,
     pub first_kept_index: Option<Json<'a>>,
     pub from: Option<Json<'a>>,
-    pub usage: Option<Json<'a>>,
+    pub usage: Option<Reported>,
     pub label: Option<Json<'a>>,
     pub name: Option<Json<'a>>,
     pub provider: Option<Json<'a>>,
@@ -269,6 +266,7 @@ pub(crate) struct Found<'a> {
     pub cwd: Option<Json<'a>>,
     pub parent_session: Option<Json<'a>>,
     summary: Option<Json<'a>>,
+    summary_units: u64,
     tokens_before: Option<Json<'a>>,
     system: Option<Msg<'a>>,
     from_hook: bool,
@@ -284,7 +282,7 @@ pub(crate) struct Msg<'a> {
     pub role: Option<Json<'a>>,
     content: Content,
     stop: Option<Json<'a>>,
-    pub usage: Option<Json<'a>>,
+    pub usage: Option<Reported>,
     pub provider: Option<Json<'a>>,
     pub model: Option<Json<'a>>,
     nested: bool,
@@ -293,6 +291,26 @@ pub(crate) struct Msg<'a> {
     command: Option<u64>,
     output: Option<u64>,
     summary: Option<u64>,
+}
+
+/// The numbers of a `usage`, where they are numbers.
+#[derive(Clone, Copy, Debug, Default, PartialEq)]
+pub(crate) struct Reported {
+    total: Option<f64>,
+    pub input: Option<f64>,
+    pub output: Option<f64>,
+    pub cache_read: Option<f64>,
+    pub cache_write: Option<f64>,
+    pub cost: Option<f64>,
+}
+
+impl Reported {
+    /// `totalTokens`, or if that is nothing the sum of the four parts; only if it is more than nothing (S9.6).
+    fn context_tokens(self) -> Option<f64> {
+        let parts = || Some(self.input? + self.output? + self.cache_read? + self.cache_write?);
+        let total = self.total.filter(|total| *total != 0.0).or_else(parts);
+        total.filter(|total| *total > 0.0)
+    }
 }
 
 /// What is counted of a `content`: UTF-16 units by what they are.
@@ -328,6 +346,11 @@ impl Content {
     fn as_assistant(&self) -> u64 {
         self.text + self.thinking + self.calls
     }
+
+    /// An assistant's content that stands as text counts for nothing: Pi looks for blocks in it.
+    fn as_assistants_own(&self) -> u64 {
+        if self.shape == Shape::Text { 0 } else { self.as_assistant() }
+    }
 }
 
 fn tokens(chars: u64) -> u32 {
@@ -355,44 +378,47 @@ pub(crate) enum Walked<'a> {
 }
 
 fn top<'a>(f: &mut Found<'a>, key: Key<'a>, scan: &mut Scan<'a>) -> Result<(), JsonError> {
-    match key.plain() {
+    match &*key.name() {
         b"message" => f.message = Some(message(scan)?),
         b"systemMessage" => f.system = Some(message(scan)?),
         b"content" => f.content = Some(content(scan)?),
         b"replacement" => f.edit = Some(replacement(scan)?),
-        _ => {
+        b"usage" => f.usage = usage(scan)?,
+        b"fromHook" => f.from_hook = scan.value()?.is_truthy(),
+        b"summary" => {
             let value = scan.value()?;
-            if let Some(slot) = top_slot(f, key) {
+            f.summary = Some(value);
+            f.summary_units = if value.kind() == JsonKind::String { scan.units() } else { 0 };
+        }
+        name => {
+            let value = scan.value()?;
+            if let Some(slot) = top_slot(f, name) {
                 *slot = Some(value);
-            } else if key.is("fromHook") {
-                f.from_hook = value.is_truthy();
             }
         }
     }
     Ok(())
 }
 
-fn top_slot<'f, 'a>(f: &'f mut Found<'a>, key: Key<'a>) -> Option<&'f mut Option<Json<'a>>> {
-    Some(match key.text().as_ref() {
-        "type" => &mut f.kind,
-        "id" => &mut f.id,
-        "parentId" => &mut f.parent,
-        "timestamp" => &mut f.timestamp,
-        "customType" => &mut f.custom_type,
-        "targetId" => &mut f.target,
-        "firstKeptEntryId" => &mut f.first_kept,
-        "firstKeptEntryIndex" => &mut f.first_kept_index,
-        "fromId" => &mut f.from,
-        "usage" => &mut f.usage,
-        "label" => &mut f.label,
-        "name" => &mut f.name,
-        "provider" => &mut f.provider,
-        "modelId" | "model" => &mut f.model,
-        "version" => &mut f.version,
-        "cwd" => &mut f.cwd,
-        "parentSession" => &mut f.parent_session,
-        "summary" => &mut f.summary,
-        "tokensBefore" => &mut f.tokens_before,
+fn top_slot<'f, 'a>(f: &'f mut Found<'a>, name: &[u8]) -> Option<&'f mut Option<Json<'a>>> {
+    Some(match name {
+        b"type" => &mut f.kind,
+        b"id" => &mut f.id,
+        b"parentId" => &mut f.parent,
+        b"timestamp" => &mut f.timestamp,
+        b"customType" => &mut f.custom_type,
+        b"targetId" => &mut f.target,
+        b"firstKeptEntryId" => &mut f.first_kept,
+        b"firstKeptEntryIndex" => &mut f.first_kept_index,
+        b"fromId" => &mut f.from,
+        b"label" => &mut f.label,
+        b"name" => &mut f.name,
+        b"provider" => &mut f.provider,
+        b"modelId" | b"model" => &mut f.model,
+        b"version" => &mut f.version,
+        b"cwd" => &mut f.cwd,
+        b"parentSession" => &mut f.parent_session,
+        b"tokensBefore" => &mut f.tokens_before,
         _ => return None,
     })
 }
@@ -405,41 +431,70 @@ fn message<'a>(scan: &mut Scan<'a>) -> Result<Msg<'a>, JsonError> {
     }
     m.object = true;
     scan.object(|key, scan| {
-        match key.plain() {
+        match &*key.name() {
             b"content" => m.content = content(scan)?,
             b"sections" => m.sections = sections(scan.value()?),
-            _ => message_member(&mut m, key, scan.value()?),
+            b"usage" => m.usage = usage(scan)?,
+            b"toolsAdded" => {
+                let (tools, written) = scan.value_and_written()?;
+                m.tools = if tools.is_truthy() { written } else { 0 };
+            }
+            name => {
+                let value = scan.value()?;
+                message_member(&mut m, name, value, scan.units());
+            }
         }
         Ok(())
     })?;
     Ok(m)
 }
 
-fn message_member<'a>(m: &mut Msg<'a>, key: Key<'a>, value: Json<'a>) {
-    let text = |v: Json<'_>| (v.kind() == JsonKind::String).then(|| v.utf16_len());
-    match key.text().as_ref() {
-        "role" => m.role = Some(value),
-        "stopReason" => m.stop = Some(value),
-        "usage" => m.usage = Some(value),
-        "provider" => m.provider = Some(value),
-        "model" => m.model = Some(value),
-        "nestedCalls" => m.nested = value.is_truthy(),
-        "toolsAdded" => {
-            m.tools = if value.is_truthy() {
-                value.stringify_len()
-            } else {
-                0
-            }
-        }
-        "command" => m.command = text(value),
-        "output" => m.output = text(value),
-        "summary" => m.summary = text(value),
+fn message_member<'a>(m: &mut Msg<'a>, name: &[u8], value: Json<'a>, units: u64) {
+    let text = (value.kind() == JsonKind::String).then_some(units);
+    match name {
+        b"role" => m.role = Some(value),
+        b"stopReason" => m.stop = Some(value),
+        b"provider" => m.provider = Some(value),
+        b"model" => m.model = Some(value),
+        b"nestedCalls" => m.nested = value.is_truthy(),
+        b"command" => m.command = text,
+        b"output" => m.output = text,
+        b"summary" => m.summary = text,
         _ => {}
     }
 }
 
+/// Of two sections with one name the last counts.
 fn sections(value: Json<'_>) -> u64 {
-    value.members().map(|(_, text)| text.utf16_len()).sum()
+    let named: HashMap<_, _> = value.members().map(|(key, text)| (key.units(), text.utf16_len())).collect();
+    named.values().sum()
+}
+
+fn usage(scan: &mut Scan<'_>) -> Result<Option<Reported>, JsonError> {
+    if scan.peek() != Some(b'{') {
+        scan.value()?;
+        return Ok(None);
+    }
+    let mut r = Reported::default();
+    scan.object(|key, scan| {
+        match &*key.name() {
+            b"totalTokens" => r.total = number(scan)?,
+            b"input" => r.input = number(scan)?,
+            b"output" => r.output = number(scan)?,
+            b"cacheRead" => r.cache_read = number(scan)?,
+            b"cacheWrite" => r.cache_write = number(scan)?,
+            b"cost" => r.cost = scan.value()?.get("total").and_then(Json::as_f64),
+            _ => drop(scan.value()?),
+        }
+        Ok(())
+    })?;
+    Ok(Some(r))
+}
+
+/// A number as JavaScript adds it up: `null` is nothing.
+fn number(scan: &mut Scan<'_>) -> Result<Option<f64>, JsonError> {
+    let value = scan.value()?;
+    Ok(if value.is_null() { Some(0.0) } else { value.as_f64() })
 }
 
 fn content(scan: &mut Scan<'_>) -> Result<Content, JsonError> {
@@ -452,12 +507,10 @@ fn content(scan: &mut Scan<'_>) -> Result<Content, JsonError> {
         Some(b'n') => drop(scan.value()?),
         _ => {
             let value = scan.value()?;
-            c.shape = if value.kind() == JsonKind::String {
-                Shape::Text
-            } else {
-                Shape::Wrong
+            (c.shape, c.text) = match value.kind() {
+                JsonKind::String => (Shape::Text, scan.units()),
+                _ => (Shape::Wrong, 0),
             };
-            c.text = value.utf16_len();
         }
     }
     Ok(c)
@@ -468,38 +521,39 @@ fn block(c: &mut Content, scan: &mut Scan<'_>) -> Result<(), JsonError> {
         c.bad |= !scan.value()?.is_truthy();
         return Ok(());
     }
-    let [mut kind, mut text, mut thinking, mut name, mut arguments] = [None; 5];
+    let mut kind = None;
+    let [mut text, mut thinking, mut name, mut arguments] = [None; 4];
     scan.object(|key, scan| {
-        let value = scan.value()?;
-        match key.text().as_ref() {
-            "type" => kind = Some(value),
-            "text" => text = Some(value),
-            "thinking" => thinking = Some(value),
-            "name" => name = Some(value),
-            "arguments" => arguments = Some(value),
-            _ => {}
+        match &*key.name() {
+            b"type" => kind = Some(scan.value()?),
+            b"text" => text = string(scan)?,
+            b"thinking" => thinking = string(scan)?,
+            b"name" => name = string(scan)?,
+            b"arguments" => arguments = Some(scan.value_and_written()?.1),
+            _ => drop(scan.value()?),
         }
         Ok(())
     })?;
-    let kind = kind.and_then(Json::as_str).unwrap_or_default();
-    let string = |v: Option<Json<'_>>| {
-        v.filter(|v| v.kind() == JsonKind::String)
-            .map(Json::utf16_len)
-    };
-    match kind.as_ref() {
+    match kind.and_then(Json::as_str).unwrap_or_default().as_ref() {
         "text" => {
-            c.bad |= string(text).is_none();
-            c.text += string(text).unwrap_or(0);
+            c.bad |= text.is_none();
+            c.text += text.unwrap_or(0);
         }
-        "thinking" => c.thinking += string(thinking).unwrap_or(0),
+        "thinking" => c.thinking += thinking.unwrap_or(0),
         "image" => c.images += 1,
         "toolCall" => {
             c.has_calls = true;
-            c.calls += string(name).unwrap_or(0) + arguments.map_or(0, Json::stringify_len);
+            c.calls += name.unwrap_or(0) + arguments.unwrap_or(0);
         }
         _ => {}
     }
     Ok(())
+}
+
+/// The units of a string; none of anything else.
+fn string(scan: &mut Scan<'_>) -> Result<Option<u64>, JsonError> {
+    let value = scan.value()?;
+    Ok((value.kind() == JsonKind::String).then(|| scan.units()))
 }
 
 fn replacement(scan: &mut Scan<'_>) -> Result<(Replacement, Content), JsonError> {
@@ -511,7 +565,7 @@ fn replacement(scan: &mut Scan<'_>) -> Result<(Replacement, Content), JsonError>
         Some(b'{') => {
             let mut inner = Content::default();
             scan.object(|key, scan| {
-                match key.plain() {
+                match &*key.name() {
                     b"content" => inner = content(scan)?,
                     _ => drop(scan.value()?),
                 }
@@ -528,16 +582,10 @@ fn replacement(scan: &mut Scan<'_>) -> Result<(Replacement, Content), JsonError>
 
 /// The facts of a line, but for its place and the ids, which the tree gives.
 pub(crate) fn facts(f: &Found<'_>, old_roles: bool) -> Entry {
-    let kind = f
-        .kind
-        .and_then(Json::as_str)
-        .map_or(EntryKind::Other, |t| EntryKind::of(&t));
+    let kind = f.kind.and_then(Json::as_str).map_or(EntryKind::Other, |t| EntryKind::of(&t));
     let mut entry = Entry::blank(kind);
     entry.from_hook = f.from_hook;
-    entry.time_ms = f
-        .timestamp
-        .and_then(Json::as_str)
-        .and_then(|t| crate::time::parse_iso(&t));
+    entry.time_ms = f.timestamp.and_then(Json::as_str).and_then(|t| crate::time::parse_iso(&t));
     match kind {
         EntryKind::Message => message_facts(&mut entry, f.message.unwrap_or_default(), old_roles),
         EntryKind::CustomMessage => custom_message_facts(&mut entry, f),
@@ -545,7 +593,7 @@ pub(crate) fn facts(f: &Found<'_>, old_roles: bool) -> Entry {
         EntryKind::BranchSummary => {
             entry.role = Role::BranchSummary;
             entry.gives = f.summary.is_some_and(Json::is_truthy);
-            entry.tokens = tokens(f.summary.map_or(0, Json::utf16_len));
+            entry.tokens = tokens(f.summary_units);
         }
         EntryKind::ContextEdit => edit_facts(&mut entry, f),
         _ => {}
@@ -582,21 +630,14 @@ impl Entry {
 
 fn message_facts(entry: &mut Entry, m: Msg<'_>, old_roles: bool) {
     let role = m.role.and_then(Json::as_str).unwrap_or_default();
-    entry.role = if old_roles && role == "hookMessage" {
-        Role::Custom
-    } else {
-        Role::of(&role)
-    };
+    entry.role = if old_roles && role == "hookMessage" { Role::Custom } else { Role::of(&role) };
     entry.gives = true;
-    entry.stop = m
-        .stop
-        .and_then(Json::as_str)
-        .map_or(Stop::None, |t| Stop::of(&t));
+    entry.stop = m.stop.and_then(Json::as_str).map_or(Stop::None, |t| Stop::of(&t));
     entry.calls = (entry.role == Role::Assistant && m.content.has_calls) || m.nested;
     entry.tokens = tokens(message_chars(entry.role, &m));
     entry.breaks = !m.object || message_breaks(entry.role, &m);
     if entry.role == Role::Assistant && !matches!(entry.stop, Stop::Aborted | Stop::Error) {
-        entry.usage = m.usage.and_then(real_usage);
+        entry.usage = m.usage.and_then(Reported::context_tokens);
     }
 }
 
@@ -604,7 +645,7 @@ fn message_chars(role: Role, m: &Msg<'_>) -> u64 {
     match role {
         Role::System => m.content.as_user() + m.sections + m.tools,
         Role::User | Role::ToolResult | Role::Custom => m.content.as_user(),
-        Role::Assistant => m.content.as_assistant(),
+        Role::Assistant => m.content.as_assistants_own(),
         Role::BashExecution => m.command.unwrap_or(0) + m.output.unwrap_or(0),
         Role::BranchSummary | Role::CompactionSummary => m.summary.unwrap_or(0),
         Role::Other => 0,
@@ -613,27 +654,13 @@ fn message_chars(role: Role, m: &Msg<'_>) -> u64 {
 
 fn message_breaks(role: Role, m: &Msg<'_>) -> bool {
     match role {
-        Role::System | Role::User | Role::ToolResult => {
-            m.content.shape == Shape::Wrong || m.content.bad
-        }
+        Role::System | Role::User | Role::ToolResult => m.content.shape == Shape::Wrong || m.content.bad,
         Role::Assistant => matches!(m.content.shape, Shape::Wrong | Shape::Text) || m.content.bad,
         Role::Custom => matches!(m.content.shape, Shape::Wrong | Shape::Missing) || m.content.bad,
         Role::BashExecution => m.command.is_none() || m.output.is_none(),
         Role::BranchSummary | Role::CompactionSummary => m.summary.is_none(),
         Role::Other => false,
     }
-}
-
-/// `totalTokens`, or if that is nothing the sum of the four parts; only if it is more than nothing (S9.6).
-fn real_usage(usage: Json<'_>) -> Option<f64> {
-    let number = |name| usage.get(name).and_then(Json::as_f64).unwrap_or(f64::NAN);
-    let total = number("totalTokens");
-    let total = if total.is_nan() || total == 0.0 {
-        number("input") + number("output") + number("cacheRead") + number("cacheWrite")
-    } else {
-        total
-    };
-    (total > 0.0).then_some(total)
 }
 
 fn custom_message_facts(entry: &mut Entry, f: &Found<'_>) {
@@ -647,7 +674,7 @@ fn custom_message_facts(entry: &mut Entry, f: &Found<'_>) {
 fn compaction_facts(entry: &mut Entry, f: &Found<'_>) {
     entry.role = Role::CompactionSummary;
     entry.gives = true;
-    entry.tokens = tokens(f.summary.map_or(0, Json::utf16_len));
+    entry.tokens = tokens(f.summary_units);
     entry.breaks = !f.summary.is_some_and(|s| s.kind() == JsonKind::String);
     if let Some(system) = f.system.filter(|m| m.object) {
         entry.has_system = true;
@@ -663,6 +690,6 @@ fn edit_facts(entry: &mut Entry, f: &Found<'_>) {
     entry.replacement = replacement;
     entry.tokens = tokens(content.as_user());
     entry.more_tokens = tokens(content.as_assistant());
-    entry.breaks = replacement == Replacement::Content
-        && (matches!(content.shape, Shape::Wrong | Shape::Missing) || content.bad);
+    entry.breaks =
+        replacement == Replacement::Content && (matches!(content.shape, Shape::Wrong | Shape::Missing) || content.bad);
 }

@@ -39,11 +39,7 @@ fn js_number(value: Json<'_>) -> f64 {
         Kind::Bool => f64::from(value.as_bool() == Some(true)),
         Kind::String => {
             let text = value.as_str().unwrap_or_default();
-            if text.trim().is_empty() {
-                0.0
-            } else {
-                text.trim().parse().unwrap_or(f64::NAN)
-            }
+            if text.trim().is_empty() { 0.0 } else { text.trim().parse().unwrap_or(f64::NAN) }
         }
         _ => f64::NAN,
     }

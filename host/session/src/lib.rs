@@ -22,6 +22,7 @@ pub mod header;
 pub mod json;
 pub mod problem;
 pub mod refusal;
+mod scan;
 mod splice;
 pub mod strict;
 mod stringify;

@@ -11,26 +11,17 @@ pub(crate) struct Member<'a> {
 impl<'a> Member<'a> {
     /// A value given as JSON text.
     pub(crate) fn text(name: &'a str, value: &'a str) -> Member<'a> {
-        Member {
-            name,
-            value: Some(value.into()),
-        }
+        Member { name, value: Some(value.into()) }
     }
 
     /// A value that stands in the file; without one there is no member.
     pub(crate) fn json(name: &'a str, value: Option<Json<'a>>) -> Member<'a> {
-        Member {
-            name,
-            value: value.map(Json::to_text),
-        }
+        Member { name, value: value.map(Json::to_text) }
     }
 
     /// A value that stands in the file, else this JSON text.
     pub(crate) fn json_or(name: &'a str, value: Option<Json<'a>>, other: &'a str) -> Member<'a> {
-        Member {
-            name,
-            value: Some(value.map_or(other.into(), Json::to_text)),
-        }
+        Member { name, value: Some(value.map_or(other.into(), Json::to_text)) }
     }
 }
 
@@ -70,11 +61,7 @@ pub(crate) fn set(object: &str, name: &str, value: &str) -> String {
     let mut there = false;
     for (key, old) in json.members() {
         there |= key.is(name);
-        push_member(
-            &mut out,
-            &raw_name(key),
-            if key.is(name) { value } else { old_text(old) },
-        );
+        push_member(&mut out, &raw_name(key), if key.is(name) { value } else { old_text(old) });
     }
     if !there {
         push_member(&mut out, name, value);

@@ -23,10 +23,7 @@ impl Replay {
             self.tools.clear();
         }
         if self.timestamp.is_none() {
-            self.timestamp = message
-                .get("timestamp")
-                .filter(|t| !t.is_null())
-                .map(|t| t.to_text().into_owned());
+            self.timestamp = message.get("timestamp").filter(|t| !t.is_null()).map(|t| t.to_text().into_owned());
         }
         let text = message.get("content").map(content_text).unwrap_or_default();
         if !text.is_empty() {
@@ -35,11 +32,7 @@ impl Replay {
         for (name, value) in message.get("sections").into_iter().flat_map(Json::members) {
             patch(&mut self.sections, name.text().into_owned(), value);
         }
-        for tool in message
-            .get("toolsRemoved")
-            .into_iter()
-            .flat_map(Json::items)
-        {
+        for tool in message.get("toolsRemoved").into_iter().flat_map(Json::items) {
             let name = tool_name(tool);
             self.tools.retain(|(known, _)| *known != name);
         }
@@ -59,13 +52,8 @@ impl Replay {
         let sections = self.sections_json();
         let tools = self.tools_json();
         let time = timestamp.map(|t| t.to_string());
-        let time = time
-            .or_else(|| self.timestamp.clone())
-            .unwrap_or_else(|| "0".to_owned());
-        let mut members = vec![
-            Member::text("role", "\"system\""),
-            Member::text("content", &content),
-        ];
+        let time = time.or_else(|| self.timestamp.clone()).unwrap_or_else(|| "0".to_owned());
+        let mut members = vec![Member::text("role", "\"system\""), Member::text("content", &content)];
         members.extend(sections.as_deref().map(|s| Member::text("sections", s)));
         members.extend(tools.as_deref().map(|t| Member::text("toolsAdded", t)));
         members.push(Member::text("timestamp", &time));
@@ -73,11 +61,7 @@ impl Replay {
     }
 
     fn sections_json(&self) -> Option<String> {
-        let parts: Vec<_> = self
-            .sections
-            .iter()
-            .map(|(name, value)| format!("{}:{value}", quoted(name)))
-            .collect();
+        let parts: Vec<_> = self.sections.iter().map(|(name, value)| format!("{}:{value}", quoted(name))).collect();
         (!parts.is_empty()).then(|| format!("{{{}}}", parts.join(",")))
     }
 
@@ -95,9 +79,7 @@ impl Replay {
         let units = |text: &str| text.encode_utf16().count() as u64;
         let length = |json: &str| Json::parse(json.as_bytes()).map_or(0, |j| j.utf16_len());
         let sections: u64 = self.sections.iter().map(|(_, value)| length(value)).sum();
-        let tools = self.tools_json().map_or(0, |t| {
-            Json::parse(t.as_bytes()).map_or(0, Json::stringify_len)
-        });
+        let tools = self.tools_json().map_or(0, |t| Json::parse(t.as_bytes()).map_or(0, Json::stringify_len));
         (units(&self.content.join("\n\n")) + sections + tools).div_ceil(4)
     }
 }
@@ -107,30 +89,15 @@ fn content_text(content: Json<'_>) -> String {
     match content.kind() {
         Kind::String => content.as_str().unwrap_or_default().into_owned(),
         _ => {
-            let is_text = |block: &Json<'_>| {
-                block.get("type").and_then(Json::as_str).as_deref() == Some("text")
-            };
-            let text = |block: Json<'_>| {
-                block
-                    .get("text")
-                    .and_then(Json::as_str)
-                    .map(|t| t.into_owned())
-            };
-            content
-                .items()
-                .filter(is_text)
-                .filter_map(text)
-                .collect::<Vec<_>>()
-                .join("\n")
+            let is_text = |block: &Json<'_>| block.get("type").and_then(Json::as_str).as_deref() == Some("text");
+            let text = |block: Json<'_>| block.get("text").and_then(Json::as_str).map(|t| t.into_owned());
+            content.items().filter(is_text).filter_map(text).collect::<Vec<_>>().join("\n")
         }
     }
 }
 
 fn tool_name(tool: Json<'_>) -> String {
-    tool.get("name").map_or_else(
-        || "undefined".to_owned(),
-        |n| n.as_str().unwrap_or_else(|| n.to_text()).into_owned(),
-    )
+    tool.get("name").map_or_else(|| "undefined".to_owned(), |n| n.as_str().unwrap_or_else(|| n.to_text()).into_owned())
 }
 
 fn patch(sections: &mut Vec<(String, String)>, name: String, value: Json<'_>) {

@@ -35,18 +35,12 @@ impl Branch {
             trailing += self.tokens_without_system(entry);
         }
         trailing += replay.tokens();
-        Ok(Tokens {
-            total: trailing as f64,
-            usage: 0.0,
-            trailing,
-            usage_at: None,
-        })
+        Ok(Tokens { total: trailing as f64, usage: 0.0, trailing, usage_at: None })
     }
 
     /// The last real usage, if no edit or compaction came after it.
     fn reported_tokens(&self, context: &Context) -> Option<Tokens> {
-        let reports =
-            |entry: &&ContextEntry| entry.gives() && self.facts(entry.place).usage.is_some();
+        let reports = |entry: &&ContextEntry| entry.gives() && self.facts(entry.place).usage.is_some();
         let from_end = context.entries.iter().rev().position(|e| reports(&e))?;
         let at = context.entries.len() - 1 - from_end;
         let place = context.entries[at].place;
@@ -55,16 +49,8 @@ impl Branch {
             return None;
         }
         let usage = self.facts(place).usage?;
-        let trailing = context.entries[at + 1..]
-            .iter()
-            .map(|e| self.shown_tokens(e))
-            .sum::<u64>();
-        Some(Tokens {
-            total: usage + trailing as f64,
-            usage,
-            trailing,
-            usage_at: Some(place),
-        })
+        let trailing = context.entries[at + 1..].iter().map(|e| self.shown_tokens(e)).sum::<u64>();
+        Some(Tokens { total: usage + trailing as f64, usage, trailing, usage_at: Some(place) })
     }
 
     /// The estimate of all messages that an entry of the context gives (S9.5).
@@ -77,9 +63,7 @@ impl Branch {
                 u64::from(facts.tokens) + u64::from(facts.more_tokens)
             }
             Shown::AsIs => u64::from(facts.tokens),
-            Shown::Replaced { by } if facts.role == Role::Assistant => {
-                u64::from(self.facts(by).more_tokens)
-            }
+            Shown::Replaced { by } if facts.role == Role::Assistant => u64::from(self.facts(by).more_tokens),
             Shown::Replaced { by } => u64::from(self.facts(by).tokens),
         }
     }
@@ -99,10 +83,7 @@ impl Branch {
     /// [`BranchError`] if one cannot be read back.
     pub fn system(&self, context: &Context) -> Result<Replay, BranchError> {
         let mut replay = Replay::default();
-        context
-            .entries
-            .iter()
-            .try_for_each(|entry| self.add_system(entry, &mut replay))?;
+        context.entries.iter().try_for_each(|entry| self.add_system(entry, &mut replay))?;
         Ok(replay)
     }
 

@@ -2,7 +2,7 @@
 
 use std::collections::BTreeMap;
 
-use crate::entry::{Entry, EntryKind, Found, Role};
+use crate::entry::{Entry, EntryKind, Found, Reported, Role};
 use crate::json::Json;
 
 /// Sums of usage.
@@ -21,24 +21,14 @@ pub struct Usage {
 }
 
 impl Usage {
-    fn of(usage: Json<'_>) -> Usage {
-        let number = |name: &str| {
-            usage
-                .get(name)
-                .and_then(Json::as_f64)
-                .filter(|n| n.is_finite())
-                .unwrap_or(0.0)
-        };
-        let cost = usage
-            .get("cost")
-            .and_then(|c| c.get("total"))
-            .and_then(Json::as_f64);
+    fn of(reported: Reported) -> Usage {
+        let sure = |number: Option<f64>| number.filter(|n| n.is_finite()).unwrap_or(0.0);
         Usage {
-            input: number("input"),
-            output: number("output"),
-            cache_read: number("cacheRead"),
-            cache_write: number("cacheWrite"),
-            cost: cost.filter(|n| n.is_finite()).unwrap_or(0.0),
+            input: sure(reported.input),
+            output: sure(reported.output),
+            cache_read: sure(reported.cache_read),
+            cache_write: sure(reported.cache_write),
+            cost: sure(reported.cost),
         }
     }
 
@@ -63,23 +53,16 @@ pub struct Totals {
 impl Totals {
     pub(crate) fn add(&mut self, entry: &Entry, found: &Found<'_>) {
         let counted = match (entry.kind, entry.role, found.message) {
-            (EntryKind::Message, Role::Assistant, Some(m)) => {
-                m.usage.map(|u| (u, m.provider, m.model))
-            }
+            (EntryKind::Message, Role::Assistant, Some(m)) => m.usage.map(|u| (u, m.provider, m.model)),
             (EntryKind::Message, Role::ToolResult, Some(m)) => m.usage.map(|u| (u, None, None)),
             (EntryKind::Usage, ..) => found.usage.map(|u| (u, found.provider, found.model)),
-            (EntryKind::Compaction | EntryKind::BranchSummary, ..) => {
-                found.usage.map(|u| (u, None, None))
-            }
+            (EntryKind::Compaction | EntryKind::BranchSummary, ..) => found.usage.map(|u| (u, None, None)),
             _ => None,
         };
         if let Some((usage, provider, model)) = counted {
             let usage = Usage::of(usage);
             self.all.add(&usage);
-            self.by_model
-                .entry(model_name(provider, model))
-                .or_default()
-                .add(&usage);
+            self.by_model.entry(model_name(provider, model)).or_default().add(&usage);
         }
     }
 }

@@ -30,11 +30,7 @@ impl SourceError {
     /// An error of a reader.
     #[must_use]
     pub fn new(offset: u64, len: usize, reason: impl Into<String>) -> SourceError {
-        SourceError {
-            offset,
-            len,
-            reason: reason.into(),
-        }
+        SourceError { offset, len, reason: reason.into() }
     }
 }
 
@@ -51,8 +47,7 @@ impl Source for [u8] {
     fn read(&self, offset: u64, len: usize) -> Result<Cow<'_, [u8]>, SourceError> {
         let start = usize::try_from(offset).unwrap_or(usize::MAX);
         let span = start.checked_add(len).and_then(|end| self.get(start..end));
-        span.map(Cow::Borrowed)
-            .ok_or_else(|| SourceError::new(offset, len, "behind the end of the text"))
+        span.map(Cow::Borrowed).ok_or_else(|| SourceError::new(offset, len, "behind the end of the text"))
     }
 }
 
@@ -216,24 +211,12 @@ impl Tree {
             return Pushed::Blank;
         }
         let Ok(len) = u32::try_from(line.len()) else {
-            self.problem(
-                Severity::Error,
-                "S2.2",
-                offset,
-                None,
-                "the line is longer than 4 GiB; it is skipped",
-            );
+            self.problem(Severity::Error, "S2.2", offset, None, "the line is longer than 4 GiB; it is skipped");
             return Pushed::Skipped;
         };
         match entry::walk(line) {
             Err(e) => {
-                self.problem(
-                    Severity::Warning,
-                    "S2.2",
-                    offset,
-                    None,
-                    &format!("{e}; Pi skips this line"),
-                );
+                self.problem(Severity::Warning, "S2.2", offset, None, &format!("{e}; Pi skips this line"));
                 Pushed::Skipped
             }
             Ok(Walked::Value(value)) => self.push_value(offset, value),
@@ -243,13 +226,7 @@ impl Tree {
 
     fn push_value(&mut self, offset: u64, value: Json<'_>) -> Pushed {
         if !value.is_truthy() {
-            self.problem(
-                Severity::Info,
-                "S2.2",
-                offset,
-                None,
-                "not an object; Pi skips this line",
-            );
+            self.problem(Severity::Info, "S2.2", offset, None, "not an object; Pi skips this line");
             return Pushed::Skipped;
         }
         if self.status == Status::NotBegun {
@@ -259,21 +236,13 @@ impl Tree {
     }
 
     fn push_object(&mut self, offset: u64, len: u32, found: &Found<'_>) -> Pushed {
-        let is_header = found
-            .kind
-            .is_some_and(|k| k.as_str().as_deref() == Some("session"));
+        let is_header = found.kind.is_some_and(|k| k.as_str().as_deref() == Some("session"));
         if self.status == Status::NotBegun {
             return self.push_header(offset, is_header, found);
         }
         if is_header {
             self.old_index.push(None);
-            self.problem(
-                Severity::Info,
-                "S2.3",
-                offset,
-                None,
-                "a second header; Pi ignores it",
-            );
+            self.problem(Severity::Info, "S2.3", offset, None, "a second header; Pi ignores it");
             return Pushed::Skipped;
         }
         let id = match found.id.and_then(Json::as_str) {
@@ -285,10 +254,7 @@ impl Tree {
     }
 
     fn push_header(&mut self, offset: u64, is_header: bool, found: &Found<'_>) -> Pushed {
-        let id = found
-            .id
-            .filter(|id| is_header && id.kind() == Kind::String)
-            .and_then(Json::as_str);
+        let id = found.id.filter(|id| is_header && id.kind() == Kind::String).and_then(Json::as_str);
         let Some(id) = id else {
             return self.not_a_session(offset);
         };
@@ -346,18 +312,13 @@ impl Tree {
         if self.version() == Version::V1 {
             return self.entries.last().map(|last| last.id);
         }
-        let parent = found
-            .parent
-            .and_then(Json::as_str)
-            .filter(|p| !p.is_empty())?;
+        let parent = found.parent.and_then(Json::as_str).filter(|p| !p.is_empty())?;
         Some(self.intern(&parent))
     }
 
     fn named_by(&mut self, entry: &Entry, found: &Found<'_>) -> Option<IdIx> {
         let named = match entry.kind {
-            EntryKind::Compaction
-                if self.version() == Version::V1 && found.first_kept_index.is_some() =>
-            {
+            EntryKind::Compaction if self.version() == Version::V1 && found.first_kept_index.is_some() => {
                 return self.old_first_kept(found.first_kept_index);
             }
             EntryKind::Compaction => found.first_kept,
@@ -370,9 +331,7 @@ impl Tree {
 
     /// `firstKeptEntryIndex` counts the lines, header included; 0 or out of range names nothing (S11.3).
     fn old_first_kept(&self, index: Option<Json<'_>>) -> Option<IdIx> {
-        let index = index
-            .and_then(Json::as_f64)
-            .filter(|n| *n >= 0.0 && n.fract() == 0.0)?;
+        let index = index.and_then(Json::as_f64).filter(|n| *n >= 0.0 && n.fract() == 0.0)?;
         self.old_index.get(index as usize).copied().flatten()
     }
 
@@ -439,26 +398,15 @@ impl Tree {
     fn note_facts(&mut self, entry: &Entry, found: &Found<'_>) {
         let id = || self.ids[entry.id.0 as usize].to_string();
         if entry.breaks {
-            let text = format!(
-                "{}: Pi cannot build a context with this in it",
-                entry.kind.as_str()
-            );
+            let text = format!("{}: Pi cannot build a context with this in it", entry.kind.as_str());
             let id = id();
-            self.problem(
-                Severity::Error,
-                breaking_rule(entry.kind),
-                entry.offset,
-                Some(id),
-                &text,
-            );
+            self.problem(Severity::Error, breaking_rule(entry.kind), entry.offset, Some(id), &text);
         }
         match entry.kind {
             EntryKind::Label => self.note_label(entry, found),
             EntryKind::SessionInfo => {
                 let name = found.name.and_then(Json::as_str);
-                self.name = name
-                    .map(|n| n.trim().into())
-                    .filter(|n: &Box<str>| !n.is_empty());
+                self.name = name.map(|n| n.trim().into()).filter(|n: &Box<str>| !n.is_empty());
             }
             _ => {}
         }
@@ -476,23 +424,9 @@ impl Tree {
         }
     }
 
-    fn problem(
-        &mut self,
-        severity: Severity,
-        rule: &'static str,
-        offset: u64,
-        id: Option<String>,
-        message: &str,
-    ) {
+    fn problem(&mut self, severity: Severity, rule: &'static str, offset: u64, id: Option<String>, message: &str) {
         let message = message.to_owned();
-        self.problems.push(Problem {
-            severity,
-            rule,
-            line: self.lines,
-            offset,
-            entry_id: id,
-            message,
-        });
+        self.problems.push(Problem { severity, rule, line: self.lines, offset, entry_id: id, message });
     }
 
     fn version(&self) -> Version {
@@ -554,9 +488,20 @@ impl Tree {
     /// An entry's parent, if that is in the file.
     #[must_use]
     pub fn parent(&self, ix: EntryIx) -> Option<EntryIx> {
-        self.entries[ix.index()]
-            .parent
-            .and_then(|p| self.current(p))
+        self.entries[ix.index()].parent.and_then(|p| self.current(p))
+    }
+
+    /// The numbers of all entries, in the file's order.
+    pub fn all(&self) -> impl DoubleEndedIterator<Item = EntryIx> + ExactSizeIterator + use<> {
+        (0..self.entries.len() as u32).map(EntryIx)
+    }
+
+    /// The entries where a path begins: those whose parent is none, or not in the file, or themselves (S8.1, S8.5).
+    pub fn roots(&self) -> impl Iterator<Item = EntryIx> {
+        self.all().filter(|ix| {
+            let entry = self.entry(*ix);
+            entry.parent.is_none_or(|parent| parent == entry.id || self.current(parent).is_none())
+        })
     }
 
     /// The `customType`, or the type or role that this version does not know; empty where there is none.
@@ -580,16 +525,12 @@ impl Tree {
     /// The label of an entry (S4.6).
     #[must_use]
     pub fn label(&self, id: &str) -> Option<&str> {
-        self.known_id(id)
-            .and_then(|ix| self.labels.get(&ix))
-            .map(AsRef::as_ref)
+        self.known_id(id).and_then(|ix| self.labels.get(&ix)).map(AsRef::as_ref)
     }
 
     /// All labels, by the id of their target, in no order.
     pub fn labels(&self) -> impl Iterator<Item = (&str, &str)> {
-        self.labels
-            .iter()
-            .map(|(id, label)| (self.id_text(*id), &**label))
+        self.labels.iter().map(|(id, label)| (self.id_text(*id), &**label))
     }
 
     /// The session's name (S4.6).
@@ -634,7 +575,6 @@ fn is_blank(line: &[u8]) -> bool {
     match line.first() {
         None => true,
         Some(b'{') => false,
-        Some(_) => std::str::from_utf8(line)
-            .is_ok_and(|t| t.chars().all(|c| c.is_whitespace() || c == '\u{feff}')),
+        Some(_) => std::str::from_utf8(line).is_ok_and(|t| t.chars().all(|c| c.is_whitespace() || c == '\u{feff}')),
     }
 }

@@ -1,0 +1,405 @@
+//! The walk over JSON text: checks the grammar as `JSON.parse` does, token by token, and counts on the way.
+//!
+//! A session is read through once, at the speed of memory, so what is wanted of a string (its length in UTF-16 units, as
+//! it is and as JavaScript would write it, S9.5) is counted in the same pass that finds its end. Nothing here recurses:
+//! no nesting is too deep.
+
+use crate::json::{Json, JsonError, Key, hex4, utf16_len};
+
+/// A walk over a text.
+#[derive(Clone, Debug)]
+pub(crate) struct Scan<'a> {
+    text: &'a [u8],
+    at: usize,
+    /// UTF-16 units of the last string that was passed.
+    units: u64,
+    /// UTF-16 units that JavaScript would write for all tokens passed so far, were no name twice in an object. Right only
+    /// while counting.
+    written: u64,
+    /// What is written is wanted. Numbers are costly to count, and there are many.
+    counting: bool,
+}
+
+/// Names of the objects that are open, to see whether one comes twice.
+struct Names<'a> {
+    names: Vec<&'a [u8]>,
+    /// Where each open object's names begin.
+    starts: Vec<usize>,
+    /// A name may have come twice: escaped, or one of too many to compare.
+    unsure: bool,
+}
+
+/// More names than this in one object are not compared with each other.
+const FEW_NAMES: usize = 24;
+
+impl<'a> Scan<'a> {
+    pub(crate) fn new(text: &'a [u8]) -> Scan<'a> {
+        Scan { text, at: 0, units: 0, written: 0, counting: false }
+    }
+
+    fn fail<T>(&self, what: &'static str) -> Result<T, JsonError> {
+        Err(JsonError { at: self.at, what })
+    }
+
+    fn byte(&self) -> Option<u8> {
+        self.text.get(self.at).copied()
+    }
+
+    /// UTF-16 units of the string that was just passed.
+    pub(crate) fn units(&self) -> u64 {
+        self.units
+    }
+
+    /// The next byte that is not white space, not consumed.
+    #[inline]
+    pub(crate) fn peek(&mut self) -> Option<u8> {
+        while let Some(b' ' | b'\t' | b'\n' | b'\r') = self.byte() {
+            self.at += 1;
+        }
+        self.byte()
+    }
+
+    /// Steps over one byte of punctuation.
+    fn step(&mut self) {
+        self.at += 1;
+        self.written += 1;
+    }
+
+    /// Steps over a comma between two parts of an array or object that was checked before.
+    pub(crate) fn separator(&mut self) {
+        if self.peek() == Some(b',') {
+            self.step();
+        }
+    }
+
+    /// Nothing but white space is left.
+    pub(crate) fn end(&mut self) -> Result<(), JsonError> {
+        match self.peek() {
+            None => Ok(()),
+            Some(_) => self.fail("something behind the value"),
+        }
+    }
+
+    /// A member's name and its colon.
+    pub(crate) fn key(&mut self) -> Result<Key<'a>, JsonError> {
+        if self.peek() != Some(b'"') {
+            return self.fail("expected a name");
+        }
+        let start = self.at + 1;
+        let escaped = self.string()?;
+        let key = Key::new(&self.text[start..self.at - 1], escaped);
+        match self.peek() {
+            Some(b':') => self.step(),
+            _ => return self.fail("expected a colon"),
+        }
+        Ok(key)
+    }
+
+    /// Walks an object: `member` is called with each name and must consume the value with one of the methods here.
+    #[inline]
+    pub(crate) fn object(
+        &mut self,
+        mut member: impl FnMut(Key<'a>, &mut Scan<'a>) -> Result<(), JsonError>,
+    ) -> Result<(), JsonError> {
+        self.parts(b'}', |scan| {
+            let key = scan.key()?;
+            member(key, scan)
+        })
+    }
+
+    /// Walks an array: `item` is called at each item and must consume it.
+    #[inline]
+    pub(crate) fn array(&mut self, item: impl FnMut(&mut Scan<'a>) -> Result<(), JsonError>) -> Result<(), JsonError> {
+        self.parts(b']', item)
+    }
+
+    #[inline]
+    fn parts(
+        &mut self,
+        close: u8,
+        mut part: impl FnMut(&mut Scan<'a>) -> Result<(), JsonError>,
+    ) -> Result<(), JsonError> {
+        self.peek();
+        self.step();
+        if self.peek() == Some(close) {
+            self.step();
+            return Ok(());
+        }
+        loop {
+            part(self)?;
+            match self.peek() {
+                Some(b',') => self.step(),
+                Some(b) if b == close => break self.step(),
+                _ => return self.fail("expected a comma or a closing bracket"),
+            }
+        }
+        Ok(())
+    }
+
+    /// Any one value, checked and stepped over.
+    #[inline]
+    pub(crate) fn value(&mut self) -> Result<Json<'a>, JsonError> {
+        self.value_noting(None)
+    }
+
+    /// The same, and its length as [`Json::stringify_len`] gives it.
+    pub(crate) fn value_and_written(&mut self) -> Result<(Json<'a>, u64), JsonError> {
+        let before = self.written;
+        let mut names = Names { names: Vec::new(), starts: Vec::new(), unsure: false };
+        self.counting = true;
+        let value = self.value_noting(Some(&mut names))?;
+        self.counting = false;
+        let written = if names.unsure { crate::stringify::walk_len(value) } else { self.written - before };
+        Ok((value, written))
+    }
+
+    fn value_noting(&mut self, names: Option<&mut Names<'a>>) -> Result<Json<'a>, JsonError> {
+        let first = self.peek();
+        let start = self.at;
+        match first {
+            Some(b'"') => drop(self.string()?),
+            Some(b'{' | b'[') => self.nested(names)?,
+            _ => self.atom()?,
+        }
+        Ok(Json::checked(&self.text[start..self.at]))
+    }
+
+    fn nested(&mut self, mut names: Option<&mut Names<'a>>) -> Result<(), JsonError> {
+        let mut open: Vec<u8> = Vec::new();
+        loop {
+            match self.peek() {
+                Some(b @ (b'{' | b'[')) => {
+                    self.step();
+                    open.push(b);
+                    if let Some(names) = &mut names {
+                        names.open();
+                    }
+                    if self.peek() != Some(b + 2) {
+                        self.name_in(b, &mut names)?;
+                        continue;
+                    }
+                }
+                Some(b'"') => drop(self.string()?),
+                _ => self.atom()?,
+            }
+            if self.behind_value(&mut open, &mut names)? {
+                return Ok(());
+            }
+        }
+    }
+
+    /// The name of the next member, where the innermost open bracket is an object's.
+    fn name_in(&mut self, bracket: u8, names: &mut Option<&mut Names<'a>>) -> Result<(), JsonError> {
+        if bracket == b'{' {
+            let key = self.key()?;
+            if let Some(names) = names {
+                names.add(key);
+            }
+        }
+        Ok(())
+    }
+
+    /// Behind a value: closes what closes, and stops before the next value. True when all is closed.
+    fn behind_value(&mut self, open: &mut Vec<u8>, names: &mut Option<&mut Names<'a>>) -> Result<bool, JsonError> {
+        while let Some(&inner) = open.last() {
+            match self.peek() {
+                Some(b',') => {
+                    self.step();
+                    self.name_in(inner, names)?;
+                    return Ok(false);
+                }
+                Some(b) if b == inner + 2 => {
+                    self.step();
+                    open.pop();
+                    if let Some(names) = names {
+                        names.close();
+                    }
+                }
+                _ => return self.fail("expected a comma or a closing bracket"),
+            }
+        }
+        Ok(true)
+    }
+
+    fn atom(&mut self) -> Result<(), JsonError> {
+        let rest = &self.text[self.at..];
+        for word in [b"true".as_slice(), b"false", b"null"] {
+            if rest.starts_with(word) {
+                self.at += word.len();
+                self.written += word.len() as u64;
+                return Ok(());
+            }
+        }
+        let start = self.at;
+        self.number()?;
+        if self.counting {
+            self.written += number_len(&self.text[start..self.at]);
+        }
+        Ok(())
+    }
+
+    fn number(&mut self) -> Result<(), JsonError> {
+        if self.byte() == Some(b'-') {
+            self.at += 1;
+        }
+        match self.byte() {
+            Some(b'0') => self.at += 1,
+            Some(b'1'..=b'9') => self.digits()?,
+            _ => return self.fail("expected a value"),
+        }
+        if self.byte() == Some(b'.') {
+            self.at += 1;
+            self.digits()?;
+        }
+        if let Some(b'e' | b'E') = self.byte() {
+            self.at += 1;
+            if let Some(b'+' | b'-') = self.byte() {
+                self.at += 1;
+            }
+            self.digits()?;
+        }
+        Ok(())
+    }
+
+    fn digits(&mut self) -> Result<(), JsonError> {
+        let start = self.at;
+        while let Some(b'0'..=b'9') = self.byte() {
+            self.at += 1;
+        }
+        if self.at == start { self.fail("expected a digit") } else { Ok(()) }
+    }
+
+    /// Steps over a string, opening quote to closing quote, and counts it; true if there is an escape in it.
+    fn string(&mut self) -> Result<bool, JsonError> {
+        let start = self.at + 1;
+        self.at = start;
+        let mut escapes = Escape::default();
+        let mut high = 0;
+        loop {
+            self.at += plain_run(&self.text[self.at..], &mut high);
+            match self.byte() {
+                Some(b'"') => break,
+                Some(b'\\') => self.escape(&mut escapes)?,
+                Some(_) => return self.fail("raw control character in a string"),
+                None => return self.fail("string without an end"),
+            }
+        }
+        let raw = &self.text[start..self.at];
+        self.at += 1;
+        let plain = if high == 0 { raw.len() as u64 } else { utf16_len(raw) };
+        self.units = plain - escapes.bytes + escapes.units;
+        self.written += 2 + self.units + escapes.growth;
+        Ok(escapes.bytes > 0)
+    }
+
+    /// Steps over an escape; over both where two are a surrogate pair.
+    fn escape(&mut self, sum: &mut Escape) -> Result<(), JsonError> {
+        let (bytes, units, growth) = match self.text.get(self.at + 1) {
+            Some(b'"' | b'\\' | b'b' | b'f' | b'n' | b'r' | b't') => (2, 1, 1),
+            Some(b'/') => (2, 1, 0),
+            Some(b'u') => match self.unit_at(self.at) {
+                Some(0xD800..0xDC00) if matches!(self.unit_at(self.at + 6), Some(0xDC00..0xE000)) => (12, 2, 0),
+                Some(unit) => (6, 1, written_growth(unit)),
+                None => return self.fail("bad escape"),
+            },
+            _ => return self.fail("bad escape"),
+        };
+        self.at += bytes;
+        sum.bytes += bytes as u64;
+        sum.units += units;
+        sum.growth += growth;
+        Ok(())
+    }
+
+    /// The UTF-16 unit of an escape `\uXXXX` that stands there.
+    fn unit_at(&self, at: usize) -> Option<u32> {
+        let digits = self.text.get(at..at + 6)?.strip_prefix(b"\\u")?;
+        digits.iter().all(u8::is_ascii_hexdigit).then(|| hex4(digits))
+    }
+}
+
+/// What the escapes of a string come to.
+#[derive(Default)]
+struct Escape {
+    /// Bytes they take up in the text.
+    bytes: u64,
+    /// UTF-16 units they stand for.
+    units: u64,
+    /// Units that JavaScript would write for them beyond those.
+    growth: u64,
+}
+
+/// Units beyond one that JavaScript writes for this unit, alone in a string.
+fn written_growth(unit: u32) -> u64 {
+    match unit {
+        0x22 | 0x5C | 8 | 9 | 10 | 12 | 13 => 1,
+        0..0x20 | 0xD800..0xE000 => 5,
+        _ => 0,
+    }
+}
+
+/// Units of a number as JavaScript would write it.
+fn number_len(raw: &[u8]) -> u64 {
+    if raw.len() < 16 && raw.iter().all(u8::is_ascii_digit) {
+        return raw.len() as u64;
+    }
+    let number = std::str::from_utf8(raw).ok().and_then(|text| text.parse::<f64>().ok());
+    match number {
+        Some(n) if n == 0.0 => 1,
+        Some(n) if n.is_finite() => ryu_js::Buffer::new().format_finite(n).len() as u64,
+        _ => "null".len() as u64,
+    }
+}
+
+impl<'a> Names<'a> {
+    fn open(&mut self) {
+        self.starts.push(self.names.len());
+    }
+
+    fn close(&mut self) {
+        let start = self.starts.pop().unwrap_or(0);
+        self.names.truncate(start);
+    }
+
+    fn add(&mut self, key: Key<'a>) {
+        let start = self.starts.last().copied().unwrap_or(0);
+        let others = &self.names[start..];
+        self.unsure |= key.is_escaped() || others.len() > FEW_NAMES || others.contains(&key.raw());
+        self.names.push(key.raw());
+    }
+}
+
+const ONES: u64 = 0x0101_0101_0101_0101;
+const HIGH: u64 = ONES * 0x80;
+
+/// How many bytes from the start on are ordinary string bytes: not `"`, not `\`, not below 0x20. Eight at a time; bits in
+/// `high` tell of bytes beyond ASCII among them.
+#[inline]
+fn plain_run(text: &[u8], high: &mut u64) -> usize {
+    let mut at = 0;
+    for eight in text.as_chunks::<8>().0 {
+        let word = u64::from_le_bytes(*eight);
+        let found = special(word);
+        if found != 0 {
+            // All bits below the first byte found.
+            *high |= word & HIGH & ((found & found.wrapping_neg()) - 1);
+            return at + (found.trailing_zeros() / 8) as usize;
+        }
+        *high |= word & HIGH;
+        at += 8;
+    }
+    let rest = &text[at..];
+    let len = rest.iter().position(|b| matches!(b, b'"' | b'\\' | 0..0x20)).unwrap_or(rest.len());
+    if !rest[..len].is_ascii() {
+        *high |= HIGH;
+    }
+    at + len
+}
+
+/// The high bit of each byte that is `"`, `\` or below 0x20; exact up to the first of them.
+#[inline]
+fn special(word: u64) -> u64 {
+    let below = |word: u64, n: u64| word.wrapping_sub(ONES * n) & !word & HIGH;
+    let equal = |byte: u8| below(word ^ (ONES * u64::from(byte)), 1);
+    equal(b'"') | equal(b'\\') | below(word, 0x20)
+}

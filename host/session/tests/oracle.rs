@@ -1,0 +1,63 @@
+//! Random sessions, each read by the real Pi and by us: whatever Pi makes of one, we make of it.
+//!
+//! Needs Pi: `tests/oracle/setup.sh DIR` installs it, `PI_DIR` and `ORACLE_NODE` say where. `ORACLE_SEED` and
+//! `ORACLE_SESSIONS` choose which sessions and how many.
+
+mod common;
+
+use std::path::{Path, PathBuf};
+
+use common::generate;
+use common::js::Js;
+use common::oracle::Oracle;
+use common::report::{Answer, compare};
+
+#[test]
+fn two_thousand_random_sessions_mean_the_same_to_pi_and_to_us() {
+    common::deep(|| {
+        let Some(mut oracle) = Oracle::start() else { return };
+        let first = number("ORACLE_SEED", 1);
+        let count = number("ORACLE_SESSIONS", 2000);
+        let file = std::env::temp_dir().join(format!("pi-session-oracle-{}.jsonl", std::process::id()));
+        let mut seen = Seen::default();
+        for seed in first..first + count {
+            seen.add(one(&mut oracle, &file, seed));
+        }
+        let _ = std::fs::remove_file(&file);
+        eprintln!("{count} sessions compared with Pi: {seen:?}");
+        assert!(seen.leaves > count, "the generator must make sessions with leaves to compare");
+    });
+}
+
+/// What was compared, so that a run that compares nothing is seen.
+#[derive(Debug, Default)]
+struct Seen {
+    leaves: u64,
+    plans: u64,
+    broken_in_pi: u64,
+}
+
+impl Seen {
+    fn add(&mut self, answer: Answer) {
+        self.leaves += answer.leaves;
+        self.plans += answer.plans;
+        self.broken_in_pi += answer.broken_in_pi;
+    }
+}
+
+/// Compares the session of one seed; where it differs, the session is kept for whoever looks into it.
+fn one(oracle: &mut Oracle, file: &Path, seed: u64) -> Answer {
+    let session = generate::session(seed);
+    std::fs::write(file, &session).expect("the temporary directory can be written to");
+    let keep = [5, 50, 500, 20_000][(seed % 4) as usize];
+    let pi: Js = oracle.dump(file, keep);
+    compare(&session, &pi, keep).unwrap_or_else(|difference| {
+        let kept: PathBuf = std::env::temp_dir().join(format!("pi-session-differs-{seed}.jsonl"));
+        std::fs::write(&kept, &session).expect("the temporary directory can be written to");
+        panic!("seed {seed}, keep {keep}, session {}:\n{difference}", kept.display())
+    })
+}
+
+fn number(name: &str, default: u64) -> u64 {
+    std::env::var(name).map_or(default, |text| text.parse().unwrap_or_else(|_| panic!("{name} must be a number")))
+}
