@@ -214,6 +214,25 @@ impl Branch {
         }
     }
 
+    /// A part of what [`Branch::text`] gives: at most `max` bytes from `offset` on. Nothing more is read.
+    ///
+    /// # Errors
+    /// [`BranchError::Source`].
+    pub fn part(&self, place: u32, offset: u64, max: usize) -> Result<Cow<'_, [u8]>, BranchError> {
+        let left = u64::from(self.facts(place).len).saturating_sub(offset);
+        let len = usize::try_from(left).unwrap_or(usize::MAX).min(max);
+        let at = place as usize;
+        match self.path.get(at) {
+            _ if len == 0 => Ok(Cow::Borrowed(&[])),
+            Some(ix) => Ok(self.source.read(self.tree.entry(*ix).offset + offset, len)?),
+            None => {
+                let text = self.extra[at - self.path.len()].text.as_bytes();
+                // `offset` is below the length of the text, since `len` is not 0.
+                Ok(Cow::Borrowed(&text[offset as usize..][..len]))
+            }
+        }
+    }
+
     /// Reads the entry at a place and gives it to `look`.
     ///
     /// # Errors
