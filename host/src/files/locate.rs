@@ -53,11 +53,20 @@ pub fn is_session_name(path: &Path) -> bool {
     path.extension().is_some_and(|ext| ext == "jsonl")
 }
 
-/// Whether `path` is, by modification time, the newest session of its directory (S13.3).
+/// How many sessions of its directory are newer, by modification time (S13.3).
+#[must_use]
+pub fn newer_in_dir(path: &Path) -> usize {
+    let modified = |p: &Path| std::fs::symlink_metadata(p).and_then(|m| m.modified()).ok();
+    let (Some(dir), Some(own)) = (path.parent(), modified(path)) else { return 0 };
+    let names = read_dir(dir).unwrap_or_default();
+    let newer = |other: &&PathBuf| {
+        other.as_path() != path && is_session_name(other) && modified(other).is_some_and(|time| time > own)
+    };
+    names.iter().filter(newer).count()
+}
+
+/// Whether `path` is the newest session of its directory (S13.3).
 #[must_use]
 pub fn is_newest(path: &Path) -> bool {
-    let modified = |p: &Path| std::fs::symlink_metadata(p).and_then(|m| m.modified()).ok();
-    let (Some(dir), Some(own)) = (path.parent(), modified(path)) else { return true };
-    let Ok(names) = read_dir(dir) else { return true };
-    !names.iter().any(|other| other != path && is_session_name(other) && modified(other).is_some_and(|t| t > own))
+    newer_in_dir(path) == 0
 }

@@ -1,0 +1,195 @@
+//! Running the plugins: on each new entry, in the config's order, each seeing what the ones before it proposed; and later,
+//! when the branch is settled, on its leaf.
+
+use std::sync::Arc;
+
+use pi_session::branch::Branch;
+use pi_session::tree::EntryIx;
+use tracing::{debug, info, warn};
+
+use crate::journal::{Batch, Handler, Note, RunRecord};
+use crate::sandbox::{self, HostFacts, Plugin, Run, RunReport};
+
+use super::session::{Session, StepError};
+use super::world::{World, now_ms, random};
+
+/// An `on-settled` run that is to be made outside the entry queue.
+pub struct SettledJob {
+    /// Whose.
+    pub plugin: Arc<Plugin>,
+    /// On what.
+    pub run: Run,
+}
+
+/// An `on-settled` run that was made.
+pub struct SettledDone {
+    /// Whose.
+    pub plugin: Arc<Plugin>,
+    /// The leaf it ran on.
+    pub trigger: String,
+    /// What came of it.
+    pub report: RunReport,
+}
+
+impl SettledJob {
+    /// Makes the run. Takes as long as the plugin's limits allow.
+    #[must_use]
+    pub fn work(self) -> SettledDone {
+        let trigger = self.run.trigger_id.clone();
+        let report = self.plugin.run(self.run);
+        SettledDone { plugin: self.plugin, trigger, report }
+    }
+}
+
+impl Session {
+    /// Runs every plugin that the entry wakes, and keeps what they propose together with the cursor behind the entry.
+    pub(super) fn dispatch(&mut self, world: &World, ix: EntryIx) -> Result<(), StepError> {
+        let trigger = self.tree.id(ix).to_owned();
+        let (mut batches, mut runs) = (Vec::new(), Vec::new());
+        self.tally.handled += 1;
+        for plugin in &world.plugins {
+            let branch = self.branch_with_pending(Some(ix), &batches)?;
+            if !wakes(plugin, &branch)? || self.is_done(plugin.name(), Handler::OnEntry, &trigger) {
+                continue;
+            }
+            let report = plugin.run(self.run(world, sandbox::Handler::OnEntry, branch, &trigger));
+            let (batch, record) = self.conclude(plugin, Handler::OnEntry, "entry", &trigger, report);
+            batches.extend(batch);
+            runs.push(record);
+        }
+        if runs.is_empty() {
+            return Ok(());
+        }
+        self.save(world, batches, &runs)
+    }
+
+    /// The runs that are asked for and can be made now, the branch being settled.
+    pub(super) fn settled_jobs(&mut self, world: &World) -> Result<Vec<SettledJob>, StepError> {
+        let Some(leaf) = self.leaf() else { return Ok(Vec::new()) };
+        let trigger = self.tree.id(leaf).to_owned();
+        let on_branch = self.branch_with_pending(Some(leaf), &[])?;
+        let mut jobs = Vec::new();
+        for plugin in &world.plugins {
+            let asked = |note: &&Note| note.plugin == plugin.name() && on_branch.place_of(&note.trigger).is_some();
+            let notes: Vec<String> = self.record.later.iter().filter(asked).map(|n| n.note.clone()).collect();
+            if notes.is_empty() || self.running.contains(plugin.name()) {
+                continue;
+            }
+            if self.is_done(plugin.name(), Handler::OnSettled, &trigger) {
+                self.record.later.retain(|note| note.plugin != plugin.name());
+                continue;
+            }
+            let handler = sandbox::Handler::OnSettled { reason: "settled".to_owned(), notes, instructions: None };
+            self.running.insert(plugin.name().to_owned());
+            let run = self.run(world, handler, on_branch.clone(), &trigger);
+            jobs.push(SettledJob { plugin: Arc::clone(plugin), run });
+        }
+        Ok(jobs)
+    }
+
+    /// Takes in what an `on-settled` run left: its wishes are granted, its batch is pending.
+    pub(super) fn absorb(&mut self, world: &World, done: SettledDone) -> Result<(), StepError> {
+        self.running.remove(done.plugin.name());
+        self.record.later.retain(|note| note.plugin != done.plugin.name());
+        let (batch, record) = self.conclude(&done.plugin, Handler::OnSettled, "settled", &done.trigger, done.report);
+        self.save(world, batch.into_iter().collect(), &[record])
+    }
+
+    fn run(&self, world: &World, handler: sandbox::Handler, branch: Branch, trigger: &str) -> Run {
+        let facts = HostFacts { pi_compaction: world.settings.compaction, model: None };
+        let header_json = self.header_json.clone();
+        Run { handler, branch, trigger_id: trigger.to_owned(), facts, header_json }
+    }
+
+    /// What a finished run means: a batch to keep, a wish to remember, a line for the run log.
+    fn conclude(
+        &mut self,
+        plugin: &Plugin,
+        handler: Handler,
+        reason: &str,
+        trigger: &str,
+        report: RunReport,
+    ) -> (Option<Batch>, RunRecord) {
+        tell(plugin, trigger, &report);
+        let mut record = RunRecord {
+            at_ms: now_ms(),
+            session: self.record.session_id.clone(),
+            plugin: plugin.name().to_owned(),
+            digest: plugin.digest().to_owned(),
+            handler,
+            trigger: trigger.to_owned(),
+            outcome: "nothing".to_owned(),
+            batch: None,
+            message: report.refusals.iter().map(ToString::to_string).collect::<Vec<_>>().join("; "),
+            fuel: report.fuel,
+            micros: u64::try_from(report.wall.as_micros()).unwrap_or(u64::MAX),
+        };
+        let done = match report.outcome {
+            Ok(done) => done,
+            Err(failure) => {
+                self.tally.failed += 1;
+                record.outcome = failure.kind.name().to_owned();
+                record.message = failure.message;
+                return (None, record);
+            }
+        };
+        if let Some(note) = done.later {
+            record.outcome = "later".to_owned();
+            self.record.later.push(Note { plugin: plugin.name().to_owned(), trigger: trigger.to_owned(), note });
+        }
+        let Some(accepted) = done.accepted.filter(|accepted| !accepted.is_empty()) else { return (None, record) };
+        if let Some(why) = self.never_written() {
+            warn!(session = %self.path.display(), plugin = plugin.name(), "refused: {why}");
+            record.outcome = "refused".to_owned();
+            record.message = why.to_owned();
+            return (None, record);
+        }
+        let batch = new_batch(plugin, handler, reason, trigger, accepted.to_json());
+        self.tally.proposed += 1;
+        info!(session = %self.path.display(), plugin = plugin.name(), trigger, batch = batch.id, "proposed");
+        record.outcome = "proposed".to_owned();
+        record.batch = Some(batch.id.clone());
+        (Some(batch), record)
+    }
+}
+
+fn new_batch(plugin: &Plugin, handler: Handler, reason: &str, trigger: &str, drafts: String) -> Batch {
+    let id = random()[..8].iter().map(|byte| format!("{byte:02x}")).collect();
+    Batch {
+        id,
+        plugin: plugin.name().to_owned(),
+        version: plugin.version().to_owned(),
+        digest: plugin.digest().to_owned(),
+        handler,
+        reason: reason.to_owned(),
+        trigger: trigger.to_owned(),
+        drafts,
+        made_ms: now_ms(),
+    }
+}
+
+/// Whether the newest entry in the file wakes this plugin. A graft wakes only those that ask for grafts, never its maker;
+/// a receipt wakes nobody.
+fn wakes(plugin: &Plugin, branch: &Branch) -> Result<bool, StepError> {
+    let Some(place) = branch.in_file().checked_sub(1) else { return Ok(false) };
+    Ok(plugin.wakes_on(branch, place)?)
+}
+
+/// What a run has to say, to the log. Session text stays below `info`.
+fn tell(plugin: &Plugin, trigger: &str, report: &RunReport) {
+    let name = plugin.name();
+    for line in &report.logs {
+        match line.level.as_str() {
+            "error" | "warn" => warn!(plugin = name, trigger, "{}", line.text),
+            "info" => info!(plugin = name, trigger, "{}", line.text),
+            _ => debug!(plugin = name, trigger, "{}", line.text),
+        }
+    }
+    for refusal in &report.refusals {
+        warn!(plugin = name, trigger, "refused: {refusal}");
+    }
+    if let Err(failure) = &report.outcome {
+        warn!(plugin = name, trigger, "the run failed ({failure}); what it proposed is dropped");
+    }
+    debug!(plugin = name, trigger, fuel = report.fuel, micros = report.wall.as_micros() as u64, "ran");
+}

@@ -1,0 +1,405 @@
+//! One session as the daemon follows it: what was read, what is pending, and what the next step is.
+//!
+//! A step is a plain function on a worker: read the whole lines that arrived, run the plugins on each new entry, then see
+//! whether something can be delivered. When a step fails, the session is dropped and read anew from the store's cursor, so
+//! there is one way to recover, after an error as after a crash.
+
+use std::collections::{BTreeSet, HashSet};
+use std::path::{Path, PathBuf};
+use std::sync::Arc;
+
+use pi_session::branch::{Branch, Origin};
+use pi_session::header::Version;
+use pi_session::json::Json;
+use pi_session::receipt::Receipt;
+use pi_session::tree::{EntryIx, Leaf, Pushed, Source, Status};
+use pi_session::Tree;
+use sha2::{Digest, Sha256};
+
+use crate::files::FilesError;
+use crate::files::tail::Reading;
+use crate::journal::{Batch, Handler, Intent, JournalError, Recorded, RunRecord, SessionKey, SessionRecord};
+
+use super::world::{Met, World, unix_ms};
+
+/// Entries older than the first start of the store, less this, are history (product.md 4.3), milliseconds.
+const GRACE_MS: i64 = 60_000;
+
+/// Why a step failed. The session is read anew after a pause; nothing is lost.
+#[derive(Debug, thiserror::Error)]
+pub enum StepError {
+    /// The file cannot be read or written.
+    #[error(transparent)]
+    Files(#[from] FilesError),
+    /// The store failed.
+    #[error(transparent)]
+    Journal(#[from] JournalError),
+    /// The session's text does not make a branch.
+    #[error(transparent)]
+    Branch(#[from] pi_session::branch::BranchError),
+    /// The session's text cannot be read back.
+    #[error(transparent)]
+    Source(#[from] pi_session::tree::SourceError),
+    /// Delivery failed.
+    #[error(transparent)]
+    Deliver(#[from] crate::deliver::append::DeliverError),
+    /// The file is not what was read before.
+    #[error("{}: replaced or rewritten; read anew", .0.display())]
+    Replaced(PathBuf),
+}
+
+impl StepError {
+    /// A failure that nobody needs to hear of: the file is gone, or is read anew at once.
+    #[must_use]
+    pub fn is_quiet(&self) -> bool {
+        match self {
+            StepError::Replaced(_) => true,
+            StepError::Files(FilesError::Io { source, .. }) => source.kind() == std::io::ErrorKind::NotFound,
+            _ => false,
+        }
+    }
+}
+
+/// A session that is followed.
+pub struct Session {
+    pub(super) path: PathBuf,
+    pub(super) key: Option<SessionKey>,
+    pub(super) record: SessionRecord,
+    pub(super) reading: Reading,
+    pub(super) tree: Arc<Tree>,
+    /// The header line, for plugins.
+    pub(super) header_json: String,
+    /// Behind the last whole line that was read.
+    pub(super) read_to: u64,
+    /// What receipts in the file say was done already: plugin, handler, trigger.
+    pub(super) receipts: HashSet<(String, String, String)>,
+    pub(super) pending: Vec<Recorded>,
+    pub(super) intents: Vec<Intent>,
+    /// Plugins whose `on-settled` runs at this moment.
+    pub(super) running: BTreeSet<String>,
+    /// When somebody else last wrote, Unix milliseconds.
+    pub(super) quiet_from_ms: i64,
+    /// Until then it is taken for one where a Pi is, because a graft was misplaced, Unix milliseconds.
+    pub(super) live_until_ms: i64,
+    /// Lines up to here were handled before this was loaded.
+    handled_to: u64,
+    /// The last handled line is not where it was: count entries instead of bytes.
+    handled_count: Option<u64>,
+    /// Everything that is there now is inherited (a copy).
+    skip_present: bool,
+    pub(super) tally: Tally,
+}
+
+/// What happened in a step, for the log and for `--once`.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct Tally {
+    /// Entries that plugins saw.
+    pub handled: u64,
+    /// Entries passed over as history.
+    pub history: u64,
+    /// Batches proposed.
+    pub proposed: u64,
+    /// Batches grafted.
+    pub grafted: u64,
+    /// Batches dropped as stale.
+    pub stale: u64,
+    /// Runs that failed.
+    pub failed: u64,
+}
+
+impl Tally {
+    /// Takes in another one.
+    pub fn add(&mut self, other: &Tally) {
+        self.handled += other.handled;
+        self.history += other.history;
+        self.proposed += other.proposed;
+        self.grafted += other.grafted;
+        self.stale += other.stale;
+        self.failed += other.failed;
+    }
+}
+
+impl Session {
+    /// Opens the session at `path` and finds out what is known of it. `None` if it is no session (yet), or not followed.
+    ///
+    /// # Errors
+    /// [`StepError`] if file or store cannot be read.
+    pub fn open(world: &World, path: &Path) -> Result<Option<Session>, StepError> {
+        let reading = Reading::open(path)?;
+        let Some((header, header_json)) = peek_header(&reading, path)? else { return Ok(None) };
+        if !(world.settings.by_cwd)(Path::new(header.cwd.as_deref().unwrap_or_default())) {
+            return Ok(None);
+        }
+        let met = world.meet(path, &header.id, reading.id());
+        let (key, record) = match &met {
+            Met::Known(key, record) => (Some(*key), SessionRecord { path: path.into(), ..record.clone() }),
+            Met::New | Met::Copy => (None, blank_record(path, &header.id, &reading)),
+        };
+        let mut session = Session {
+            path: path.into(),
+            key,
+            handled_to: record.offset,
+            record,
+            reading,
+            tree: Arc::default(),
+            header_json,
+            read_to: 0,
+            receipts: HashSet::new(),
+            pending: Vec::new(),
+            intents: Vec::new(),
+            running: BTreeSet::new(),
+            quiet_from_ms: 0,
+            live_until_ms: 0,
+            handled_count: None,
+            skip_present: met == Met::Copy && !world.settings.is_fresh(path),
+            tally: Tally::default(),
+        };
+        session.restore(world)?;
+        Ok(Some(session))
+    }
+
+    /// What the store holds for this session.
+    fn restore(&mut self, world: &World) -> Result<(), StepError> {
+        let Some(key) = self.key else { return Ok(()) };
+        self.pending = world.journal.pending(key)?;
+        let intents = world.journal.intents()?;
+        self.intents = intents.into_iter().filter(|(of, _)| *of == key).map(|(_, intent)| intent).collect();
+        Ok(())
+    }
+
+    /// Whether the file is still the one that was read, and its last handled line still there.
+    pub(super) fn check_file(&self) -> Result<(), StepError> {
+        let io = |source| FilesError::Io { path: self.path.clone(), source };
+        let meta = std::fs::metadata(&self.path).map_err(io)?;
+        let same = crate::files::FileId::of(&meta) == self.reading.id() && meta.len() >= self.read_to;
+        let whole = same && (self.read_to == 0 || self.last_line_stands()?);
+        if whole { Ok(()) } else { Err(StepError::Replaced(self.path.clone())) }
+    }
+
+    fn last_line_stands(&self) -> Result<bool, StepError> {
+        let (at, end) = (self.record.last_line_at, self.record.offset);
+        if self.record.last_line.is_empty() || end != self.read_to {
+            return Ok(true);
+        }
+        let line = self.reading.read(at, (end - at) as usize)?;
+        Ok(line.split_last().is_some_and(|(nl, line)| *nl == b'\n' && line_hash(line) == self.record.last_line))
+    }
+
+    /// Reads the whole lines that arrived and hands each new entry to `each`. True if there were any.
+    pub(super) fn read_lines(
+        &mut self,
+        world: &World,
+        mut each: impl FnMut(&mut Session, EntryIx) -> Result<(), StepError>,
+    ) -> Result<bool, StepError> {
+        let (reading, from) = (self.reading.clone(), self.read_to);
+        let io = |path: &Path| {
+            let path = path.to_path_buf();
+            move |source| StepError::Files(FilesError::Io { path, source })
+        };
+        self.look_ahead(&reading).map_err(io(&self.path))?;
+        if self.skip_present {
+            self.handled_to = reading.metadata().map_err(io(&self.path))?.len();
+            self.skip_present = false;
+        }
+        let mut failure = None;
+        let ended = reading.lines(from, |offset, line| match self.take_line(world, offset, line, &mut each) {
+            Ok(()) => true,
+            Err(e) => {
+                failure = Some(e);
+                false
+            }
+        });
+        self.read_to = ended.map_err(io(&self.path))?;
+        match failure {
+            Some(e) => Err(e),
+            None => {
+                self.shrunk();
+                Ok(self.read_to > from)
+            }
+        }
+    }
+
+    /// The file ends before the last handled line: what is there counts as handled.
+    fn shrunk(&mut self) {
+        if self.read_to < self.record.offset {
+            self.record.offset = self.read_to;
+            self.record.entries = self.tree.entries().len() as u64;
+            self.record.last_line.clear();
+            self.handled_to = self.read_to;
+        }
+    }
+
+    fn take_line(
+        &mut self,
+        world: &World,
+        offset: u64,
+        line: &[u8],
+        each: &mut impl FnMut(&mut Session, EntryIx) -> Result<(), StepError>,
+    ) -> Result<(), StepError> {
+        let pushed = Arc::make_mut(&mut self.tree).push(offset, line);
+        let end = offset + line.len() as u64 + 1;
+        if self.was_handled(offset, line) {
+            if self.handled_count.is_some() || end > self.record.offset {
+                self.move_cursor(offset, line);
+            }
+            return Ok(());
+        }
+        self.move_cursor(offset, line);
+        let Pushed::Entry(ix) = pushed else { return Ok(()) };
+        if self.is_history(world, ix) {
+            self.tally.history += 1;
+            return Ok(());
+        }
+        each(self, ix)
+    }
+
+    fn move_cursor(&mut self, offset: u64, line: &[u8]) {
+        self.record.offset = offset + line.len() as u64 + 1;
+        self.record.entries = self.record.entries.max(self.tree.entries().len() as u64);
+        self.record.last_line = line_hash(line);
+        self.record.last_line_at = offset;
+    }
+
+    /// Whether a line was handled before this session was loaded. Where the last handled line is not at its place any
+    /// more (Pi's migration in place), the count of entries decides.
+    fn was_handled(&mut self, offset: u64, line: &[u8]) -> bool {
+        let known = !self.record.last_line.is_empty() && self.handled_count.is_none();
+        if known && offset == self.record.last_line_at && offset < self.handled_to && line_hash(line) != self.record.last_line {
+            self.handled_count = Some(self.record.entries);
+        }
+        match self.handled_count {
+            Some(count) => self.tree.entries().len() as u64 <= count,
+            None => offset < self.handled_to,
+        }
+    }
+
+    fn is_history(&self, world: &World, ix: EntryIx) -> bool {
+        if world.settings.is_fresh(&self.path) {
+            return false;
+        }
+        let Some(time) = self.tree.entry(ix).time_ms else { return false };
+        let header = self.tree.header().filter(|header| header.parent_session.is_some());
+        let inherited = header.and_then(|header| header.time_ms()).is_some_and(|made| time < made);
+        inherited || time < world.journal.first_start_ms() - GRACE_MS
+    }
+
+    /// Collects the receipts among the lines that are about to be read, so that nothing they speak of is run again.
+    fn look_ahead(&mut self, reading: &Reading) -> std::io::Result<()> {
+        let finder = memchr::memmem::Finder::new(b"pi-graft.run");
+        let receipts = &mut self.receipts;
+        reading.lines(self.read_to, |_, line| {
+            if finder.find(line).is_some() {
+                receipts.extend(receipt_in(line).map(|r| (r.plugin, r.handler, r.trigger)));
+            }
+            true
+        })?;
+        Ok(())
+    }
+
+    /// Whether the file or the store already holds what this run would propose.
+    pub(super) fn is_done(&self, plugin: &str, handler: Handler, trigger: &str) -> bool {
+        let key = (plugin.to_owned(), handler.as_str().to_owned(), trigger.to_owned());
+        let pending = |r: &Recorded| {
+            let batch = r.batch();
+            batch.plugin == plugin && batch.handler == handler && batch.trigger == trigger
+        };
+        self.receipts.contains(&key) || self.pending.iter().any(pending)
+    }
+
+    /// The branch that ends in `leaf`, with what is pending on it.
+    pub(super) fn branch_with_pending(&self, leaf: Option<EntryIx>, fresh: &[Batch]) -> Result<Branch, StepError> {
+        let mut branch = Branch::at(&self.tree, self.source(), leaf)?;
+        let pending = self.pending.iter().map(Recorded::batch).chain(fresh);
+        let here: Vec<&Batch> = pending.filter(|batch| branch.place_of(&batch.trigger).is_some()).collect();
+        for batch in here {
+            let origin = Arc::new(Origin { plugin: batch.plugin.clone(), batch: batch.id.clone() });
+            let drafts = Json::parse(batch.drafts.as_bytes()).ok();
+            for draft in drafts.into_iter().flat_map(Json::items) {
+                // What was accepted is a JSON object; if the store says otherwise, delivery refuses it by name.
+                let _ = branch.push(&draft.to_text(), &origin);
+            }
+        }
+        Ok(branch)
+    }
+
+    pub(super) fn source(&self) -> Arc<dyn Source> {
+        Arc::new(self.reading.clone())
+    }
+
+    /// The entry that Pi would continue from.
+    pub(super) fn leaf(&self) -> Option<EntryIx> {
+        match self.tree.leaf() {
+            Leaf::At(ix) => Some(ix),
+            Leaf::None | Leaf::NoId => None,
+        }
+    }
+
+    /// Why nothing may ever be written to this file, if so (S3, S11.2).
+    pub(super) fn never_written(&self) -> Option<&'static str> {
+        match self.tree.header()?.version {
+            Version::V3 => None,
+            Version::V1 | Version::V2 => Some("S11.2: version 1 or 2; open it in Pi, or run `pi-graft session migrate`"),
+            Version::Newer => Some("S3: a version newer than 3; update pi-graft"),
+        }
+    }
+
+    /// Keeps the cursor, and what was proposed on the way to it, in one transaction.
+    pub(super) fn save(&mut self, world: &World, batches: Vec<Batch>, runs: &[RunRecord]) -> Result<(), StepError> {
+        let key = match self.key {
+            Some(key) => key,
+            None => world.journal.new_session(&self.record)?,
+        };
+        self.key = Some(key);
+        self.pending.extend(world.journal.record(key, &self.record, batches, runs)?);
+        world.remember(key, &self.record);
+        Ok(())
+    }
+
+    /// Somebody else wrote: the quiet begins with the file's time.
+    pub(super) fn note_writing(&mut self) {
+        let written = self.reading.metadata().and_then(|meta| meta.modified());
+        self.quiet_from_ms = written.map_or_else(|_| super::world::now_ms(), unix_ms);
+    }
+
+    /// Bytes behind the last whole line: a line that is being written, or was torn.
+    pub(super) fn unfinished_line(&self) -> bool {
+        self.reading.metadata().is_ok_and(|meta| meta.len() > self.read_to)
+    }
+}
+
+fn blank_record(path: &Path, id: &str, reading: &Reading) -> SessionRecord {
+    SessionRecord {
+        path: path.into(),
+        session_id: id.to_owned(),
+        file: reading.id(),
+        offset: 0,
+        entries: 0,
+        last_line: String::new(),
+        last_line_at: 0,
+        later: Vec::new(),
+    }
+}
+
+/// Reads up to the header, and gives it with its line. `None` if the file is no session, or none yet.
+fn peek_header(reading: &Reading, path: &Path) -> Result<Option<(pi_session::header::Header, String)>, StepError> {
+    let mut tree = Tree::new();
+    let mut text = String::new();
+    let read = reading.lines(0, |offset, line| {
+        if tree.push(offset, line) == Pushed::Header {
+            text = String::from_utf8_lossy(line).trim().to_owned();
+        }
+        tree.status() == Status::NotBegun
+    });
+    read.map_err(|source| FilesError::Io { path: path.into(), source })?;
+    Ok(tree.header().cloned().map(|header| (header, text)))
+}
+
+fn receipt_in(line: &[u8]) -> Option<Receipt> {
+    let entry = Json::parse(line).ok()?;
+    let is_receipt = entry.get("customType").and_then(Json::as_str).as_deref() == Some("pi-graft.run");
+    is_receipt.then(|| Receipt::parse(entry.get("data")?)).flatten()
+}
+
+fn line_hash(line: &[u8]) -> String {
+    Sha256::digest(line).iter().map(|byte| format!("{byte:02x}")).collect()
+}

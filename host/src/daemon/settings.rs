@@ -1,0 +1,39 @@
+//! What the daemon is told to do, resolved from the config and the command line.
+
+use std::path::{Path, PathBuf};
+
+use crate::deliver::settle::Times;
+use crate::sandbox::PiCompaction;
+
+/// Decides by a session's path, or by its working directory, whether it is followed.
+pub type Filter = Box<dyn Fn(&Path) -> bool + Send + Sync>;
+
+/// Settings of one daemon.
+pub struct Settings {
+    /// Directories that are searched for sessions.
+    pub roots: Vec<PathBuf>,
+    /// By the session's path (`watch.include`, `watch.exclude`).
+    pub by_path: Filter,
+    /// By its working directory (`watch.cwd`).
+    pub by_cwd: Filter,
+    /// The waiting times.
+    pub times: Times,
+    /// Also run on what was there before the first start (`--backfill`).
+    pub backfill: bool,
+    /// New from their first line, whatever their age: files named with `--once`, and what `--since` covers.
+    pub fresh: Vec<PathBuf>,
+    /// Write nothing (`--dry-run`).
+    pub dry_run: bool,
+    /// The user says that no Pi runs (`--closed`).
+    pub closed: bool,
+    /// Pi's compaction settings, handed to plugins.
+    pub compaction: PiCompaction,
+}
+
+impl Settings {
+    /// Whether a session is new from its first line, whatever its age.
+    #[must_use]
+    pub fn is_fresh(&self, path: &Path) -> bool {
+        self.backfill || self.fresh.iter().any(|fresh| fresh == path)
+    }
+}

@@ -1,0 +1,224 @@
+//! One step of a session: recover, read, run, deliver; and what it waits for next.
+
+use std::path::Path;
+use std::time::Duration;
+
+use pi_session::branch::Branch;
+use tracing::{info, warn};
+
+use crate::deliver::append::{Direct, Outcome, Recovery, deliver, recover};
+use crate::deliver::presence::Presence;
+use crate::deliver::settle::{self, State, Verdict};
+use crate::files::append::{Mtime, Place};
+use crate::files::{FilesError, locate};
+use crate::journal::{Intent, Recorded};
+
+use super::dispatch::{SettledDone, SettledJob};
+use super::session::{Session, StepError, Tally};
+use super::world::{World, now_ms, random};
+
+/// How long a batch waits that could not be written for want of room, rights or a lock.
+const KEPT_PAUSE: Duration = Duration::from_secs(5);
+/// How often it is looked whether a Pi that holds a session has quit.
+const HELD_PAUSE: Duration = Duration::from_secs(2);
+
+/// What a step leaves to do.
+#[derive(Default)]
+pub struct Next {
+    /// Look again after so much time, even if nothing is written.
+    pub after: Option<Duration>,
+    /// Why something waits.
+    pub waiting: Option<&'static str>,
+    /// Runs to be made outside the entry queue.
+    pub jobs: Vec<SettledJob>,
+    /// What happened.
+    pub tally: Tally,
+}
+
+impl Session {
+    /// Does all there is to do at this moment.
+    ///
+    /// # Errors
+    /// [`StepError`]; the session is then to be dropped and opened anew.
+    pub fn step(&mut self, world: &World, settled: Vec<SettledDone>) -> Result<Next, StepError> {
+        self.check_file()?;
+        let first = self.read_to == 0;
+        if self.read_new(world)? || first {
+            self.note_writing();
+        }
+        self.recover(world)?;
+        for done in settled {
+            self.absorb(world, done)?;
+        }
+        let mut next = self.settle(world)?;
+        next.tally = std::mem::take(&mut self.tally);
+        Ok(next)
+    }
+
+    /// Reads what arrived and runs the plugins on it.
+    fn read_new(&mut self, world: &World) -> Result<bool, StepError> {
+        let grew = self.read_lines(world, |session, ix| session.dispatch(world, ix))?;
+        if grew && self.key.map_or(self.record.offset > 0, |_| true) {
+            self.save(world, Vec::new(), &[])?;
+        }
+        Ok(grew)
+    }
+
+    /// Settles what a crash or a failed write left unclear.
+    fn recover(&mut self, world: &World) -> Result<(), StepError> {
+        for intent in std::mem::take(&mut self.intents) {
+            let found = recover(world.disk.as_ref(), &self.tree, &self.reading, &self.path, &intent)?;
+            let found = if found == Recovery::Completed {
+                self.read_own(world)?;
+                Recovery::Done
+            } else {
+                found
+            };
+            self.recovered(world, &intent, found)?;
+        }
+        Ok(())
+    }
+
+    fn recovered(&mut self, world: &World, intent: &Intent, found: Recovery) -> Result<(), StepError> {
+        let (batch, session) = (&intent.batch, self.path.display());
+        match found {
+            Recovery::Withdrawn => {
+                info!(%session, batch = batch.id, "recovered: not written yet, pending again");
+                world.journal.withdraw(&batch.id)?;
+            }
+            Recovery::Done | Recovery::Completed => {
+                info!(%session, batch = batch.id, "recovered: written, done");
+                self.drop_pending(world, &batch.id)?;
+                self.tally.grafted += 1;
+            }
+            Recovery::Partial => {
+                warn!(%session, batch = batch.id, "recovered: only a part of it stands in the file; the rest is given up");
+                self.drop_pending(world, &batch.id)?;
+            }
+        }
+        Ok(())
+    }
+
+    fn drop_pending(&mut self, world: &World, batch: &str) -> Result<(), StepError> {
+        let (gone, kept) = std::mem::take(&mut self.pending).into_iter().partition(|r| r.batch().id == batch);
+        self.pending = kept;
+        let gone: Vec<Recorded> = gone;
+        if gone.is_empty() {
+            world.journal.withdraw(batch)?;
+        }
+        gone.into_iter().try_for_each(|recorded| world.journal.finish(recorded))?;
+        Ok(())
+    }
+
+    /// Delivers what can be delivered now, and says what the rest waits for.
+    fn settle(&mut self, world: &World) -> Result<Next, StepError> {
+        if (self.pending.is_empty() && self.record.later.is_empty()) || world.settings.dry_run {
+            return Ok(Next::default());
+        }
+        if self.unfinished_line() {
+            let after = Some(world.settings.times.settle);
+            return Ok(Next { after, waiting: Some("the last line is not finished"), ..Next::default() });
+        }
+        let branch = Branch::of_leaf(&self.tree, self.source())?;
+        let state = settle::state(&branch)?;
+        match settle::verdict(state, self.presence(world), self.quiet(), &world.settings.times) {
+            Verdict::Settled => self.deliver_all(world),
+            Verdict::Wait(rest, why) => Ok(Next { after: Some(rest), waiting: Some(why), ..Next::default() }),
+            Verdict::Held(why) => {
+                let after = (state != State::Unanswered).then_some(HELD_PAUSE);
+                Ok(Next { after, waiting: Some(why), ..Next::default() })
+            }
+        }
+    }
+
+    fn quiet(&self) -> Duration {
+        let quiet = now_ms().saturating_sub(self.quiet_from_ms);
+        Duration::from_millis(u64::try_from(quiet).unwrap_or(0))
+    }
+
+    fn presence(&self, world: &World) -> Presence {
+        if now_ms() < self.live_until_ms {
+            return Presence::Here;
+        }
+        let cwd = self.tree.header().and_then(|h| h.cwd.clone());
+        let cwd = cwd.as_deref().map(Path::new);
+        let processes = world.processes();
+        let newer = cwd.filter(|cwd| processes.in_dir(cwd) > 0).map_or(0, |_| locate::newer_in_dir(&self.path));
+        processes.presence(cwd, newer)
+    }
+
+    /// Everything pending on the leaf's branch, in order, then the `on-settled` runs.
+    fn deliver_all(&mut self, world: &World) -> Result<Next, StepError> {
+        let branch = Branch::of_leaf(&self.tree, self.source())?;
+        let here = |recorded: &Recorded| branch.place_of(&recorded.batch().trigger).is_some();
+        let due: Vec<Recorded> = self.pending.iter().filter(|r| here(r)).cloned().collect();
+        for recorded in due {
+            if let Some(waiting) = self.deliver_one(world, recorded)? {
+                return Ok(Next { after: Some(KEPT_PAUSE), waiting: Some(waiting), ..Next::default() });
+            }
+        }
+        let jobs = self.settled_jobs(world)?;
+        let waiting = (!self.pending.is_empty()).then_some("its branch is not the one the file ends on");
+        Ok(Next { jobs, waiting, ..Next::default() })
+    }
+
+    /// Delivers one batch. Says why if it has to wait, and with it all that come after.
+    fn deliver_one(&mut self, world: &World, recorded: Recorded) -> Result<Option<&'static str>, StepError> {
+        let branch = Branch::of_leaf(&self.tree, self.source())?;
+        let place = Place { file: self.reading.id(), len: self.read_to };
+        let mtime = if locate::is_newest(&self.path) { Mtime::Move } else { Mtime::Keep };
+        let mut direct =
+            Direct { disk: world.disk.as_ref(), journal: &world.journal, now_ms: now_ms(), random: &mut random };
+        let batch = recorded.batch().clone();
+        let outcome = match deliver(&mut direct, recorded, &branch, &self.path, place, mtime) {
+            Ok(outcome) => outcome,
+            Err(e) => return Err(e.into()),
+        };
+        if let Outcome::Kept(why) = outcome {
+            return self.kept(&batch.id, why);
+        }
+        self.pending.retain(|r| r.batch().id != batch.id);
+        let (session, plugin) = (self.path.display(), batch.plugin.as_str());
+        match outcome {
+            Outcome::Delivered { landed, ids, left_out } => {
+                self.tally.grafted += 1;
+                info!(%session, plugin, batch = batch.id, entries = ids.len() - 1, trigger = batch.trigger, "grafted");
+                left_out.iter().for_each(|why| info!(batch = batch.id, "left out: {why}"));
+                if landed.between > 0 {
+                    self.misplaced(world, &batch.id);
+                }
+                self.read_own(world)?;
+            }
+            Outcome::Stale(stale) => {
+                self.tally.stale += 1;
+                let (index, refusal) = (stale.index, stale.refusal);
+                warn!(%session, plugin, batch = batch.id, draft = index, "stale, dropped whole: {refusal}");
+            }
+            Outcome::Nothing(why) => info!(%session, plugin, batch = batch.id, "nothing to do: {why}"),
+            Outcome::Kept(_) => {}
+        }
+        Ok(None)
+    }
+
+    fn kept(&self, batch: &str, why: FilesError) -> Result<Option<&'static str>, StepError> {
+        match why {
+            FilesError::Changed { .. } => Ok(Some("somebody wrote at this moment")),
+            other => {
+                warn!(session = %self.path.display(), batch, "kept for later: {other}");
+                Ok(Some("the file cannot be written"))
+            }
+        }
+    }
+
+    /// Somebody's line stands between the place that was checked and ours: a Pi is there after all.
+    fn misplaced(&mut self, world: &World, batch: &str) {
+        let hold = i64::try_from(world.settings.times.live_hold.as_millis()).unwrap_or(i64::MAX);
+        self.live_until_ms = now_ms().saturating_add(hold);
+        warn!(session = %self.path.display(), batch, "misplaced: somebody wrote at the same moment; waiting for live-hold");
+    }
+
+    /// Reads back what was just written, so that the tree ends in it.
+    fn read_own(&mut self, world: &World) -> Result<(), StepError> {
+        self.read_new(world).map(drop)
+    }
+}
