@@ -136,7 +136,7 @@ impl Branch {
 
     fn own_messages(&self, facts: &Entry, line: Json<'_>) -> Vec<String> {
         let get = |name| line.get(name);
-        let time = facts.time_ms.map_or_else(|| odd_time(get("timestamp")), |ms| ms.to_string());
+        let time = facts.time_ms.map_or_else(|| "null".to_owned(), |ms| ms.to_string());
         match facts.kind {
             EntryKind::Message => get("message").map(|m| self.plain_message(facts.role, m)).into_iter().collect(),
             EntryKind::CustomMessage => vec![splice::object(&[
@@ -223,14 +223,5 @@ fn edited_content(edit: Json<'_>, as_blocks: bool) -> String {
     match content.map(Json::kind) {
         Some(Kind::String) if as_blocks => format!("[{{\"type\":\"text\",\"text\":{text}}}]"),
         _ => text.into_owned(),
-    }
-}
-
-/// The time of a timestamp that is no ISO text, as `new Date(…).getTime()` has it in JSON.
-fn odd_time(timestamp: Option<Json<'_>>) -> String {
-    match timestamp.map(|t| (t, t.kind())) {
-        Some((_, Kind::Null)) => "0".to_owned(),
-        Some((t, Kind::Number)) => t.to_text().into_owned(),
-        _ => "null".to_owned(),
     }
 }

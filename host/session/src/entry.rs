@@ -585,7 +585,7 @@ pub(crate) fn facts(f: &Found<'_>, old_roles: bool) -> Entry {
     let kind = f.kind.and_then(Json::as_str).map_or(EntryKind::Other, |t| EntryKind::of(&t));
     let mut entry = Entry::blank(kind);
     entry.from_hook = f.from_hook;
-    entry.time_ms = f.timestamp.and_then(Json::as_str).and_then(|t| crate::time::parse_iso(&t));
+    entry.time_ms = f.timestamp.and_then(time_of);
     match kind {
         EntryKind::Message => message_facts(&mut entry, f.message.unwrap_or_default(), old_roles),
         EntryKind::CustomMessage => custom_message_facts(&mut entry, f),
@@ -599,6 +599,19 @@ pub(crate) fn facts(f: &Found<'_>, old_roles: bool) -> Entry {
         _ => {}
     }
     entry
+}
+
+/// A timestamp as JavaScript's `new Date(…)` takes it.
+fn time_of(timestamp: Json<'_>) -> Option<i64> {
+    match timestamp.kind() {
+        JsonKind::String => crate::time::parse_iso(&timestamp.as_str()?),
+        JsonKind::Null => Some(0),
+        JsonKind::Bool => Some(i64::from(timestamp.as_bool()?)),
+        JsonKind::Number => {
+            timestamp.as_f64().filter(|ms| ms.abs() <= crate::time::LAST_DATE_MS as f64).map(|ms| ms as i64)
+        }
+        JsonKind::Array | JsonKind::Object => None,
+    }
 }
 
 impl Entry {
@@ -678,6 +691,7 @@ fn compaction_facts(entry: &mut Entry, f: &Found<'_>) {
     entry.breaks = !f.summary.is_some_and(|s| s.kind() == JsonKind::String);
     if let Some(system) = f.system.filter(|m| m.object) {
         entry.has_system = true;
+        entry.breaks |= matches!(system.content.shape, Shape::Wrong | Shape::Missing) || system.content.bad;
         entry.more_tokens = tokens(message_chars(Role::System, &system));
     }
 }

@@ -406,7 +406,7 @@ impl Tree {
             EntryKind::Label => self.note_label(entry, found),
             EntryKind::SessionInfo => {
                 let name = found.name.and_then(Json::as_str);
-                self.name = name.map(|n| n.trim().into()).filter(|n: &Box<str>| !n.is_empty());
+                self.name = name.map(|n| n.trim_matches(is_js_space).into()).filter(|n: &Box<str>| !n.is_empty());
             }
             _ => {}
         }
@@ -575,6 +575,11 @@ fn is_blank(line: &[u8]) -> bool {
     match line.first() {
         None => true,
         Some(b'{') => false,
-        Some(_) => std::str::from_utf8(line).is_ok_and(|t| t.chars().all(|c| c.is_whitespace() || c == '\u{feff}')),
+        Some(_) => std::str::from_utf8(line).is_ok_and(|t| t.chars().all(is_js_space)),
     }
+}
+
+/// What JavaScript trims: a byte order mark too, but not U+0085.
+fn is_js_space(c: char) -> bool {
+    (c.is_whitespace() && c != '\u{85}') || c == '\u{feff}'
 }

@@ -35,11 +35,17 @@ impl Oracle {
 
     /// What Pi makes of the session in `file`, with this many tokens to keep in a compaction plan.
     pub fn dump(&mut self, file: &Path, keep: u64) -> Js {
+        self.ask("dump", file, &format!(r#""opts":{{"keep":{keep},"normalizeIds":true}}"#))
+    }
+
+    /// What Pi writes when it appends these drafts, a JSON array, to a copy of the session in `file`.
+    pub fn append(&mut self, file: &Path, drafts: &str) -> Js {
+        self.ask("append", file, &format!(r#""drafts":{drafts}"#))
+    }
+
+    fn ask(&mut self, command: &str, file: &Path, more: &str) -> Js {
         let file = file.to_str().expect("temporary paths are UTF-8");
-        let ask = format!(
-            r#"{{"cmd":"dump","file":"{file}","opts":{{"keep":{keep},"normalizeIds":true,"serialize":true}}}}"#
-        );
-        writeln!(self.asks, "{ask}").expect("the oracle runs");
+        writeln!(self.asks, r#"{{"cmd":"{command}","file":"{file}",{more}}}"#).expect("the oracle runs");
         let mut answer = Vec::new();
         self.answers.read_until(b'\n', &mut answer).expect("the oracle answers");
         Js::parse(&answer)

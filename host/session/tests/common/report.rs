@@ -94,7 +94,7 @@ impl Ours {
     fn compare_names(&self, pi: &Js) -> Result<(), String> {
         let name = pi.get("sessionName");
         if name.and_then(|n| n.get("$error")).is_none() {
-            same("session name", &Js::maybe(self.tree.name()), name)?;
+            same("session name", &Js::maybe(self.tree.name()), name.map(lossy).as_ref())?;
         }
         // A label that is no text is shown as its JSON.
         let text = |label: &Js| Js::text(&label.as_text().unwrap_or_else(|| label.canonical()));
@@ -111,6 +111,10 @@ impl Ours {
 
     fn compare_roots(&self, pi: &Js) -> Result<(), String> {
         let Some(Js::List(roots)) = pi.get("treeRootIds") else { return Ok(()) };
+        // To Pi an entry without an id is the parent of every entry without a parent (S2.2).
+        if pi.get("entryIds").is_some_and(|ids| ids.items().contains(&Js::Null)) {
+            return Ok(());
+        }
         let with_ids: Vec<_> = roots.iter().filter(|id| has_id(id)).cloned().collect();
         let ours: Vec<_> = self.tree.roots().map(|ix| Js::text(&self.id(ix))).collect();
         same("roots", &Js::List(ours), Some(&lossy(&Js::List(with_ids)))).map(drop)
@@ -148,7 +152,7 @@ impl Ours {
         }
         if is_error(pi.get("projectionError")) {
             answer.broken_in_pi += 1;
-            return self.must_have_named_a_problem(branch);
+            return self.must_have_named_a_problem(branch, pi.get("projectionError"));
         }
         self.compare_projection(branch, &context, pi)?;
         self.compare_settings(branch, pi)?;
@@ -156,9 +160,10 @@ impl Ours {
     }
 
     /// Where Pi throws, we say so.
-    fn must_have_named_a_problem(&self, branch: &Branch) -> Result<(), String> {
+    fn must_have_named_a_problem(&self, branch: &Branch, error: Option<&Js>) -> Result<(), String> {
         let told = branch.items().any(|item| item.facts.breaks);
-        if told { Ok(()) } else { Err("Pi throws here, and no problem was reported".to_owned()) }
+        let error = error.map(Js::canonical).unwrap_or_default();
+        if told { Ok(()) } else { Err(format!("Pi throws here, and no problem was reported: {error}")) }
     }
 
     fn id_at(&self, branch: &Branch, place: u32) -> Js {
@@ -196,11 +201,9 @@ impl Ours {
         let estimates = pi.get("messageTokens").expect("the oracle estimates").items();
         if estimates.iter().any(|tokens| !matches!(tokens, Js::Number(_))) {
             answer.broken_in_pi += 1;
-            return self.must_have_named_a_problem(branch);
+            return self.must_have_named_a_problem(branch, pi.get("messageTokens"));
         }
-        let sum: f64 = estimates.iter().map(|tokens| if let Js::Number(n) = tokens { *n } else { 0.0 }).sum();
-        let ours: u64 = context.entries.iter().map(|entry| branch.shown_tokens(entry)).sum();
-        same("sums of message tokens", &Js::number(ours), Some(&Js::Number(sum)))?;
+        same("tokens of the entries", &self.tokens_by_entry(branch, context), Some(&tokens_by_entry(pi, estimates)))?;
         let tokens = branch.tokens(context).map_err(|error| error.to_string())?;
         let estimate = pi.get("contextEstimate").expect("the oracle estimates");
         same("context tokens", &Js::Number(tokens.total), estimate.get("tokens"))?;
@@ -211,13 +214,17 @@ impl Ours {
         self.compare_plan(branch, pi, answer)
     }
 
+    fn tokens_by_entry(&self, branch: &Branch, context: &Context) -> Js {
+        Js::List(context.entries.iter().map(|entry| Js::number(branch.shown_tokens(entry))).collect())
+    }
+
     fn compare_plan(&self, branch: &Branch, pi: &Js, answer: &mut Answer) -> Result<(), String> {
         let settings = PlanSettings { keep_recent: self.keep, ..PlanSettings::default() };
         let plan = branch.plan(&settings).map_err(|error| error.to_string())?;
         let preparation = pi.get("preparation").expect("the oracle prepares");
         if preparation.get("$error").is_some() {
             answer.broken_in_pi += 1;
-            return self.must_have_named_a_problem(branch);
+            return self.must_have_named_a_problem(branch, Some(preparation));
         }
         answer.plans += u64::from(plan.is_some());
         let ours = plan.as_ref().map_or(Js::Null, |plan| self.plan_of(branch, plan));
@@ -260,6 +267,39 @@ impl Ours {
             ),
         ])
     }
+}
+
+/// Pi's estimates of the messages, summed by the entry that gives them.
+fn tokens_by_entry(pi: &Js, estimates: &[Js]) -> Js {
+    let mut estimates = estimates.iter().map(|tokens| if let Js::Number(n) = tokens { *n } else { 0.0 });
+    let entries = pi.get("projection").expect("the oracle projects").items().iter();
+    let messages = entries.map(|entry| entry.get("messages").map_or(0, |messages| messages.items().len()));
+    Js::List(messages.map(|count| Js::Number(estimates.by_ref().take(count).sum())).collect())
+}
+
+/// Compares the replay of the system messages before the leaf with the one that Pi puts into a compaction (S6.2).
+pub fn compare_replay(session: &[u8], appended: &Js) -> Result<(), String> {
+    let tree = Arc::new(Tree::from_bytes(session));
+    let entry = appended.get("results").and_then(|results| results.items().first()?.get("entry"));
+    let (Some(entry), Ok(branch)) = (entry, Branch::of_leaf(&tree, Arc::new(session.to_vec()))) else { return Ok(()) };
+    if tree.leaf() == Leaf::NoId {
+        return Ok(());
+    }
+    let replay = branch.system(&branch.context()).map_err(|error| error.to_string())?;
+    let ours = replay.message(Some(0)).map_or(Js::Null, |message| without_time(&Js::parse(message.as_bytes())));
+    same("system replays", &lossy(&ours), entry.get("systemMessage").map(without_time).map(|m| lossy(&m)).as_ref())
+        .map(drop)
+}
+
+fn without_time(message: &Js) -> Js {
+    let Js::Object(members) = message else { return message.clone() };
+    Js::Object(
+        members
+            .iter()
+            .filter(|(key, _)| String::from_utf16_lossy(key) != "timestamp")
+            .map(|(k, v)| (k.clone(), v.clone()))
+            .collect(),
+    )
 }
 
 /// Entries without an id are in Pi's list, not in our tree (S2.2).

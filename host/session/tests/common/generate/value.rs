@@ -9,7 +9,9 @@ pub struct Rng {
 
 impl Rng {
     pub fn new(seed: u64) -> Rng {
-        Rng { state: seed.wrapping_mul(0x9e37_79b9_7f4a_7c15), odd: 0 }
+        // Neighbouring seeds must not give one another's numbers, only shifted.
+        let mut first = Rng { state: seed, odd: 0 };
+        Rng { state: first.next(), odd: 0 }
     }
 
     pub fn next(&mut self) -> u64 {
