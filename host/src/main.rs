@@ -1,1 +1,7 @@
-fn main(){}
+//! The `pi-graft` binary: everything is in the library.
+
+use std::process::ExitCode;
+
+fn main() -> ExitCode {
+    pi_graft::cli::main()
+}

@@ -41,31 +41,29 @@ impl Default for Limits {
 
 impl Limits {
     /// Reads a table of limits; what it does not name is as in `base`, which came from `origin`.
-    pub(super) fn read(
-        sheet: &mut Sheet<'_>,
-        mut section: Section<'_, '_>,
-        base: &Limits,
-        origin: &Origin,
-    ) -> Limits {
-        let from = |value: Value| (value, origin.clone());
-        let (shown, origin_of) = from(base.fuel.into());
-        let fuel = section.value(sheet, "fuel", (base.fuel, shown, origin_of), |_, v| value::count(v, 1));
-        let (shown, origin_of) = from(duration_text(base.time).into());
-        let time = section.value(sheet, "time", (base.time, shown, origin_of), |_, v| value::some_duration(v));
-        let (shown, origin_of) = from(size_text(base.memory).into());
-        let memory = section.value(sheet, "memory", (base.memory, shown, origin_of), |_, v| value::size(v));
-        let (shown, origin_of) = from(base.proposals.into());
-        let proposals = section.value(sheet, "proposals", (base.proposals, shown, origin_of), |_, v| count32(v));
-        let (shown, origin_of) = from(size_text(base.entry_bytes).into());
-        let entry_bytes = section.value(sheet, "entry-bytes", (base.entry_bytes, shown, origin_of), |_, v| value::size(v));
-        let (shown, origin_of) = from(base.log_lines.into());
-        let log_lines = section.value(sheet, "log-lines", (base.log_lines, shown, origin_of), |_, v| count32(v));
+    pub(super) fn read(sheet: &mut Sheet<'_>, mut section: Section<'_, '_>, base: &Limits, origin: &Origin) -> Limits {
+        let (time, memory) = (duration_text(base.time), size_text(base.memory));
+        let entry_bytes = size_text(base.entry_bytes);
+        let read = Limits {
+            fuel: section.value(sheet, "fuel", preset(base.fuel, base.fuel, origin), |_, v| value::count(v, 1)),
+            time: section.value(sheet, "time", preset(base.time, time, origin), |_, v| value::some_duration(v)),
+            memory: section.value(sheet, "memory", preset(base.memory, memory, origin), |_, v| value::size(v)),
+            proposals: section.value(sheet, "proposals", preset(base.proposals, base.proposals, origin), count32),
+            entry_bytes: section
+                .value(sheet, "entry-bytes", preset(base.entry_bytes, entry_bytes, origin), |_, v| value::size(v)),
+            log_lines: section.value(sheet, "log-lines", preset(base.log_lines, base.log_lines, origin), count32),
+        };
         section.finish(sheet);
-        Limits { fuel, time, memory, proposals, entry_bytes, log_lines }
+        read
     }
 }
 
-fn count32(value: &toml::de::DeValue<'_>) -> Result<(u32, Value), String> {
+/// A default: the value, how it is written, and what said it.
+fn preset<T>(value: T, shown: impl Into<Value>, origin: &Origin) -> (T, Value, Origin) {
+    (value, shown.into(), origin.clone())
+}
+
+fn count32(_: &Sheet<'_>, value: &toml::de::DeValue<'_>) -> Result<(u32, Value), String> {
     let (count, shown) = value::count(value, 0)?;
     let count = u32::try_from(count).map_err(|_| format!("{count} is out of range: give at most {}", u32::MAX))?;
     Ok((count, shown))

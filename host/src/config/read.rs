@@ -118,7 +118,11 @@ impl<'t, 'a> Section<'t, 'a> {
         let table = spot.and_then(|spot| match spot.get_ref() {
             DeValue::Table(table) => Some(table),
             other => {
-                sheet.fault(spot.span().start, name.clone(), format!("expected a table [{name}], found {}", kind(other)));
+                sheet.fault(
+                    spot.span().start,
+                    name.clone(),
+                    format!("expected a table [{name}], found {}", kind(other)),
+                );
                 None
             }
         });

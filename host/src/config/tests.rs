@@ -86,7 +86,10 @@ fn an_unknown_key_is_told_with_its_place_and_its_neighbour() {
 fn a_wrong_value_is_told_with_what_to_write() {
     let text = "[watch]\nsettle = 2\nlive-hold = \"2 parsecs\"\nroots = \"/a\"\n[limits]\nmemory = 64\nfuel = \"much\"\ntime = \"0s\"\n";
     let faults = faults(text);
-    assert_eq!(faults[0], "2:10: watch.settle: expected a duration such as \"10s\", found a whole number; if you mean seconds, write \"2s\"");
+    assert_eq!(
+        faults[0],
+        "2:10: watch.settle: expected a duration such as \"10s\", found a whole number; if you mean seconds, write \"2s\""
+    );
     assert!(faults[1].starts_with("3:13: watch.live-hold: \"2 parsecs\" is no duration"), "{}", faults[1]);
     assert!(faults[2].starts_with("4:9: watch.roots: expected a list of texts"), "{}", faults[2]);
     assert!(faults[3].contains("write \"64B\""), "{}", faults[3]);
@@ -104,7 +107,8 @@ fn text_that_is_no_toml_is_told_with_its_place() {
 
 #[test]
 fn paths_are_relative_to_the_config_file() {
-    let config = parse("[watch]\nroots = [\"here\", \"~/there\", \"/abs\"]\n[[plugin]]\nname = \"a\"\npath = \"a.wasm\"\n");
+    let config =
+        parse("[watch]\nroots = [\"here\", \"~/there\", \"/abs\"]\n[[plugin]]\nname = \"a\"\npath = \"a.wasm\"\n");
     let roots = ["/etc/graft/here", "/home/me/there", "/abs"].map(PathBuf::from);
     assert_eq!(config.watch.roots, roots);
     assert_eq!(config.plugins[0].from, PluginFrom::Path("/etc/graft/a.wasm".into()));
@@ -165,7 +169,8 @@ fn what_comes_later_is_checked_and_said() {
 
 #[test]
 fn sessions_are_chosen_by_path_and_working_directory() {
-    let config = parse("[watch]\ninclude = [\"--work--/*\"]\nexclude = [\"**/*_secret.jsonl\"]\ncwd = [\"~/work/**\"]\n");
+    let config =
+        parse("[watch]\ninclude = [\"--work--/*\"]\nexclude = [\"**/*_secret.jsonl\"]\ncwd = [\"~/work/**\"]\n");
     let path = |text: &str| config.watch.wants_path(Path::new(text));
     assert!(path("/s/--work--/1.jsonl"));
     assert!(!path("/s/--work--/1_secret.jsonl"));

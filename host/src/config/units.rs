@@ -49,7 +49,7 @@ fn measure(text: &str, units: &[(&str, u64)]) -> Option<u64> {
 }
 
 fn text(count: u64, units: &[(&str, u64)], zero: &str) -> String {
-    let whole = units.iter().find(|(_, factor)| count > 0 && count % factor == 0);
+    let whole = units.iter().find(|(_, factor)| count > 0 && count.is_multiple_of(*factor));
     whole.map_or_else(|| zero.to_owned(), |(name, factor)| format!("{}{name}", count / factor))
 }
 

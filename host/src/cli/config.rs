@@ -1,0 +1,143 @@
+//! `config init`, `config check` and `config show`.
+
+use std::fs::DirBuilder;
+use std::io::Write;
+use std::path::Path;
+
+use clap::Subcommand;
+use serde_json::json;
+
+use crate::config::{Config, ConfigError, Env, Fault, SHIPPED, Setting};
+
+use super::failure::{Failure, Outcome};
+use super::out::{Out, say};
+
+/// What to do with the config.
+#[derive(Debug, Subcommand)]
+pub enum Command {
+    /// Write the shipped config, with a comment on every key, to where it is looked for (or to --config).
+    Init,
+    /// Say with line and column what does not hold.
+    Check,
+    /// Show every value in effect and where it comes from.
+    Show,
+}
+
+pub(super) fn run(command: &Command, named: Option<&Path>, out: &mut Out) -> Result<Outcome, Failure> {
+    match command {
+        Command::Init => init(named, out),
+        Command::Check => check(named, out),
+        Command::Show => show(named, out),
+    }
+}
+
+fn init(named: Option<&Path>, out: &mut Out) -> Result<Outcome, Failure> {
+    let path = named.map_or_else(|| Env::of_process().config_file(), |path| Ok(path.to_path_buf()))?;
+    write_new(&path, SHIPPED).map_err(|e| Failure::problem(format!("{}: {e}", path.display())))?;
+    if out.json {
+        out.line(json!({ "path": path }))?;
+    } else {
+        out.line(format!("{} written; every key in it is at its default", path.display()))?;
+    }
+    Ok(Outcome::Done)
+}
+
+/// Never over a config that is there.
+fn write_new(path: &Path, text: &str) -> std::io::Result<()> {
+    if let Some(dir) = path.parent().filter(|dir| !dir.as_os_str().is_empty()) {
+        DirBuilder::new().recursive(true).create(dir)?;
+    }
+    #[expect(clippy::disallowed_types, reason = "the config, which must not be there yet; no session")]
+    let mut file = std::fs::File::create_new(path)?;
+    file.write_all(text.as_bytes())
+}
+
+fn check(named: Option<&Path>, out: &mut Out) -> Result<Outcome, Failure> {
+    match Config::find(named) {
+        Ok(config) => {
+            tell(out, config.path.as_deref(), &[], &config.notes)?;
+            Ok(Outcome::Done)
+        }
+        Err(ConfigError::Faults { path, faults }) => {
+            tell(out, Some(&path), &faults, &[])?;
+            Ok(Outcome::Problems)
+        }
+        Err(other) => Err(other.into()),
+    }
+}
+
+fn tell(out: &mut Out, path: Option<&Path>, faults: &[Fault], notes: &[Fault]) -> Result<(), Failure> {
+    if out.json {
+        let list = |list: &[Fault]| list.iter().map(fault_json).collect::<Vec<_>>();
+        let valid = faults.is_empty();
+        out.line(json!({ "path": path, "valid": valid, "errors": list(faults), "notes": list(notes) }))?;
+        return Ok(());
+    }
+    let name = place(path);
+    for fault in faults {
+        out.line(format!("{name}:{fault}"))?;
+    }
+    for note in notes {
+        out.line(format!("{name}:{note} (note)"))?;
+    }
+    match faults.len() {
+        0 => out.line(format!("{name} holds"))?,
+        1 => out.line("1 error")?,
+        many => out.line(format!("{many} errors"))?,
+    }
+    Ok(())
+}
+
+fn fault_json(fault: &Fault) -> serde_json::Value {
+    json!({ "line": fault.line, "column": fault.column, "key": fault.key, "message": fault.message })
+}
+
+fn place(path: Option<&Path>) -> String {
+    path.map_or_else(|| "the shipped config".to_owned(), |path| path.display().to_string())
+}
+
+fn show(named: Option<&Path>, out: &mut Out) -> Result<Outcome, Failure> {
+    let config = Config::find(named)?;
+    for note in &config.notes {
+        say(format!("{}:{note}", place(config.path.as_deref())));
+    }
+    if out.json {
+        let settings: Vec<_> = config.settings.iter().map(setting_json).collect();
+        out.line(json!({ "path": config.path, "settings": settings }))?;
+        return Ok(Outcome::Done);
+    }
+    out.line(format!("# {}", place(config.path.as_deref())))?;
+    let mut section = String::new();
+    for setting in config.settings.iter().filter(|setting| !setting.value.is_null()) {
+        let (of, key) = split(&setting.key);
+        if of != section {
+            out.line(format!("\n[{of}]"))?;
+            of.clone_into(&mut section);
+        }
+        out.line(format!("{:<44} # {}", format!("{key} = {}", setting.value), setting.origin))?;
+    }
+    Ok(Outcome::Done)
+}
+
+/// The section of a key, and its name there. A plugin's name may have dots, its keys have none.
+fn split(key: &str) -> (&str, &str) {
+    key.rsplit_once('.').unwrap_or(("", key))
+}
+
+fn setting_json(setting: &Setting) -> serde_json::Value {
+    json!({ "key": setting.key, "value": setting.value, "origin": setting.origin.to_string() })
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_config_that_is_there_is_not_written_over() {
+        let dir = tempfile::tempdir().expect("a temporary directory");
+        let path = dir.path().join("new/config.toml");
+        write_new(&path, "first").expect("written");
+        assert!(write_new(&path, "second").is_err());
+        assert_eq!(std::fs::read_to_string(&path).expect("read"), "first");
+    }
+}

@@ -1,0 +1,160 @@
+//! What the demo prints.
+
+use std::io::{IsTerminal, stdout};
+use std::path::Path;
+
+use pi_session::Tree;
+use pi_session::branch::Branch;
+use pi_session::context::{Context, ContextEntry};
+use pi_session::entry::{Entry, EntryKind};
+use pi_session::json::Json;
+
+use crate::cli::Failure;
+
+/// Columns of a line's text.
+const WIDTH: usize = 88;
+
+fn paint(code: &str, text: &str) -> String {
+    if stdout().is_terminal() && std::env::var_os("NO_COLOR").is_none() {
+        format!("\u{1b}[{code}m{text}\u{1b}[0m")
+    } else {
+        text.to_owned()
+    }
+}
+
+fn heading(text: &str) {
+    println!("\n{}", paint("1", text));
+}
+
+pub(super) fn opening(dir: &Path) {
+    println!("pi-graft demo: a Pi session, the real daemon, one sandboxed plugin (auto-compact).");
+    println!("It plays in {}; nothing of yours is touched.", dir.display());
+    heading("1. A session grows, a line at a time, as Pi writes it. The daemon follows it.");
+}
+
+/// One line of the writer.
+pub(super) fn line(number: usize, text: &str) {
+    let Ok(entry) = Json::parse(text.as_bytes()) else { return };
+    let (word, rest) = describe(entry);
+    println!("  {:>3}  {}  {}", number + 1, paint(color_of(&word), &format!("{word:<12}")), cut(&rest));
+}
+
+fn color_of(word: &str) -> &'static str {
+    match word {
+        "user" => "36",
+        "assistant" => "33",
+        _ => "2",
+    }
+}
+
+fn describe(entry: Json<'_>) -> (String, String) {
+    let text = |json: Option<Json<'_>>| json.and_then(Json::as_str).unwrap_or_default().into_owned();
+    let Some(message) = entry.get("message") else { return (text(entry.get("type")), String::new()) };
+    let role = text(message.get("role"));
+    let content = message.get("content");
+    let first = content.and_then(|c| c.items().next());
+    let shown = match first.map(|block| text(block.get("type"))).as_deref() {
+        Some("toolCall") => format!("calls {} {}", text(first.and_then(|b| b.get("name"))), arguments(first)),
+        Some(_) => text(first.and_then(|b| b.get("text"))),
+        None => text(content),
+    };
+    (role, shown)
+}
+
+fn arguments(call: Option<Json<'_>>) -> String {
+    call.and_then(|c| c.get("arguments")).map_or_else(String::new, |a| a.to_text().into_owned())
+}
+
+fn cut(text: &str) -> String {
+    let line: String = text.split_whitespace().collect::<Vec<_>>().join(" ");
+    match line.char_indices().nth(WIDTH) {
+        Some((at, _)) => format!("{}…", &line[..at]),
+        None => line,
+    }
+}
+
+pub(super) fn quiet() {
+    heading("2. The turn is over. After a moment of quiet the daemon runs the plugin and grafts what it proposed:");
+}
+
+/// One entry that was grafted.
+pub(super) fn graft(tree: &Tree, entry: &Entry, line: &[u8]) {
+    let json = Json::parse(line).ok();
+    let get = |name: &str| json.and_then(|j| j.get(name));
+    let what = match entry.kind {
+        EntryKind::Custom => {
+            let data = get("data");
+            let text = |name: &str| data.and_then(|d| d.get(name)).and_then(Json::as_str).unwrap_or_default().into_owned();
+            format!("a receipt: {} {} ran {}, on entry {}", text("plugin"), text("version"), text("handler"), text("trigger"))
+        }
+        EntryKind::Compaction => format!(
+            "a compaction: a summary of {} bytes stands for everything before entry {}",
+            get("summary").and_then(Json::as_str).unwrap_or_default().len(),
+            get("firstKeptEntryId").and_then(Json::as_str).unwrap_or_default()
+        ),
+        _ => tree.word(entry).to_owned(),
+    };
+    println!("  {} {:<12} {what}", paint("32", "+"), entry.kind.as_str());
+}
+
+/// The context at one moment.
+pub(super) struct Side {
+    tokens: f64,
+    messages: Vec<(String, u64)>,
+}
+
+impl Side {
+    pub(super) fn of(branch: &Branch) -> Result<Side, Failure> {
+        let context = branch.context();
+        let tokens = context.entries.iter().map(|e| branch.shown_tokens(e) as f64).sum();
+        Ok(Side { tokens, messages: messages(branch, &context)? })
+    }
+}
+
+fn messages(branch: &Branch, context: &Context) -> Result<Vec<(String, u64)>, Failure> {
+    let mut list = Vec::new();
+    for entry in &context.entries {
+        for message in branch.messages(entry).map_err(Failure::from)? {
+            list.push((role(&message), share(branch, entry)));
+        }
+    }
+    Ok(list)
+}
+
+fn role(message: &str) -> String {
+    let json = Json::parse(message.as_bytes()).ok();
+    json.and_then(|m| m.get("role")).and_then(Json::as_str).unwrap_or_default().into_owned()
+}
+
+fn share(branch: &Branch, entry: &ContextEntry) -> u64 {
+    branch.shown_tokens(entry)
+}
+
+/// Both contexts, side by side.
+pub(super) fn contexts(before: &Side, after: &Side) {
+    heading("3. What the model will see:");
+    println!("  {:<34}{}", "before", "after");
+    println!(
+        "  {:<34}{}",
+        format!("{} messages, about {} tokens", before.messages.len(), before.tokens),
+        format!("{} messages, about {} tokens", after.messages.len(), after.tokens)
+    );
+    let row = |side: &Side, at: usize| {
+        side.messages.get(at).map_or_else(String::new, |(role, tokens)| format!("{role:<18} {tokens:>6}"))
+    };
+    for at in 0..before.messages.len().max(after.messages.len()) {
+        println!("  {}{}", paint("2", &format!("{:<34}", row(before, at))), row(after, at));
+    }
+}
+
+/// The summary that stands for the older part.
+pub(super) fn summary(text: &str) {
+    heading("The summary (made offline, by the rules of the plugin; a model can be configured instead):");
+    text.lines().for_each(|line| println!("  {}", paint("2", "│ ").to_owned() + line));
+}
+
+pub(super) fn closing() {
+    heading("That was all: the session file was only appended to, and Pi opens it as it is.");
+    println!("  pi-graft run             follow your own sessions with the shipped config");
+    println!("  pi-graft config init     write a config of your own");
+}

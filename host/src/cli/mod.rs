@@ -1,0 +1,99 @@
+//! The command line: arguments in, text or JSON out. No logic of its own.
+//!
+//! Each command is one file here, with its arguments, their help and what it prints in one place. Answers go to standard
+//! output, one JSON document with `--json`; whatever else is to be said goes to standard error. Exit codes: 0 done, 1
+//! problems, 2 wrong usage or config.
+
+mod config;
+mod failure;
+mod find;
+mod open;
+mod out;
+mod preview;
+mod session;
+mod shell;
+
+use std::path::PathBuf;
+use std::process::ExitCode;
+
+use clap::{Parser, Subcommand};
+
+pub use failure::{Failure, Outcome};
+pub use out::{Out, say};
+
+/// Sandboxed WebAssembly plugins for the sessions of the Pi coding agent.
+///
+/// pi-graft watches Pi's session files, runs plugins on every new entry, and appends what they propose, each entry checked
+/// against the format first. Nothing that a session holds is ever changed.
+#[derive(Debug, Parser)]
+#[command(name = "pi-graft", version, max_term_width = 100, arg_required_else_help = true)]
+pub struct Cli {
+    /// The config; default: ~/.config/pi-graft/config.toml if there is one, else the shipped one.
+    #[arg(long, global = true, value_name = "FILE")]
+    pub config: Option<PathBuf>,
+    /// One JSON document on standard output (a line each, where there are many).
+    #[arg(long, global = true)]
+    pub json: bool,
+    /// What to do.
+    #[command(subcommand)]
+    pub command: Command,
+}
+
+/// The commands.
+#[derive(Debug, Subcommand)]
+pub enum Command {
+    /// Look at a session, check it, or append to it; no daemon is needed.
+    #[command(subcommand)]
+    Session(session::Command),
+    /// Write a config to begin with, check one, or show what is in effect.
+    #[command(subcommand)]
+    Config(config::Command),
+    /// Print completions for a shell.
+    Completions(shell::Completions),
+    /// Print the manual page, or write a page for each command into a directory.
+    Man(shell::Man),
+}
+
+/// Runs the command that the arguments of this process name.
+#[must_use]
+pub fn main() -> ExitCode {
+    let cli = match Cli::try_parse() {
+        Ok(cli) => cli,
+        Err(error) => {
+            let _ = error.print();
+            return ExitCode::from(if error.use_stderr() { 2 } else { 0 });
+        }
+    };
+    match run(&cli) {
+        Ok(Outcome::Done) => ExitCode::SUCCESS,
+        Ok(Outcome::Problems) => ExitCode::from(1),
+        Err(failure) => {
+            if let Failure::Usage(message) | Failure::Problem(message) = &failure {
+                say(format!("pi-graft: {message}"));
+            }
+            ExitCode::from(failure.code())
+        }
+    }
+}
+
+fn run(cli: &Cli) -> Result<Outcome, Failure> {
+    let mut out = Out::stdout(cli.json);
+    let outcome = match &cli.command {
+        Command::Session(command) => session::run(command, cli.config.as_deref(), &mut out),
+        Command::Config(command) => config::run(command, cli.config.as_deref(), &mut out),
+        Command::Completions(command) => command.run(&mut out),
+        Command::Man(command) => command.run(&mut out),
+    }?;
+    out.finish()?;
+    Ok(outcome)
+}
+
+#[cfg(test)]
+mod tests {
+    use clap::CommandFactory;
+
+    #[test]
+    fn the_arguments_make_sense() {
+        super::Cli::command().debug_assert();
+    }
+}

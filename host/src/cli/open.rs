@@ -1,0 +1,97 @@
+//! A session that a command looks at: its tree, and the file behind it.
+
+use std::path::{Path, PathBuf};
+use std::sync::Arc;
+
+use pi_session::entry::Entry;
+use pi_session::json::Json;
+use pi_session::tree::{EntryIx, Pushed, Source, Status};
+use pi_session::{Branch, Tree};
+
+use crate::files::append::Place;
+use crate::files::tail::Reading;
+use crate::files::{FileId, FilesError};
+
+use super::failure::Failure;
+
+/// A session that was read to its end.
+pub struct Opened {
+    /// Where it is.
+    pub path: PathBuf,
+    /// Its tree, as Pi would have it after loading the file.
+    pub tree: Arc<Tree>,
+    /// The file, to read texts from.
+    pub reading: Arc<Reading>,
+    /// Which file it is, and how long.
+    pub place: Place,
+    /// Its entries in file order, those that a later line with the same id has replaced included.
+    pub entries: Vec<EntryIx>,
+    /// It ends with a line end, or is empty.
+    pub ends_line: bool,
+}
+
+impl Opened {
+    /// Reads a session. The text is gone through once and not kept.
+    ///
+    /// # Errors
+    /// [`Failure::Problem`] if the file cannot be read.
+    pub fn at(path: &Path) -> Result<Opened, Failure> {
+        let io = |source| FilesError::Io { path: path.to_path_buf(), source };
+        let reading = Reading::open(path)?;
+        let meta = reading.metadata().map_err(io)?;
+        let (mut tree, mut entries) = (Tree::new(), Vec::new());
+        let mut note = |pushed| {
+            if let Pushed::Entry(ix) = pushed {
+                entries.push(ix);
+            }
+        };
+        let whole = reading.lines(0, |offset, line| {
+            note(tree.push(offset, line));
+            true
+        });
+        let whole = whole.map_err(io)?;
+        // What was there before and stands behind the last line end has none in it.
+        let len = meta.len().max(whole);
+        if whole < len {
+            let last = reading.read(whole, (len - whole) as usize).map_err(Failure::problem)?;
+            note(tree.push_last(whole, &last));
+        }
+        let place = Place { file: FileId::of(&meta), len };
+        let (tree, reading) = (Arc::new(tree), Arc::new(reading));
+        Ok(Opened { path: path.to_path_buf(), tree, reading, place, entries, ends_line: whole == len })
+    }
+
+    /// The same, if it is a session; one that has not begun is an empty one (S2.3).
+    ///
+    /// # Errors
+    /// [`Failure::Problem`] if it cannot be read or is none.
+    pub fn session(path: &Path) -> Result<Opened, Failure> {
+        let opened = Opened::at(path)?;
+        if opened.tree.status() == Status::NotASession {
+            let message = format!("{}: S2.3: no Pi session: it does not begin with a header", path.display());
+            return Err(Failure::Problem(message));
+        }
+        Ok(opened)
+    }
+
+    /// The branch of the file's own leaf (S8.2), or of the entry that was named.
+    ///
+    /// # Errors
+    /// [`Failure::Usage`] if there is no such entry, [`Failure::Problem`] if its parents lead in a circle (S8.5).
+    pub fn branch(&self, leaf: Option<&str>) -> Result<Branch, Failure> {
+        let source = Arc::clone(&self.reading) as Arc<dyn Source>;
+        let Some(id) = leaf else { return Ok(Branch::of_leaf(&self.tree, source)?) };
+        let missing = || Failure::usage(format!("{}: there is no entry {id}", self.path.display()));
+        let leaf = self.tree.by_id(id).ok_or_else(missing)?;
+        Ok(Branch::at(&self.tree, source, Some(leaf))?)
+    }
+
+    /// Reads the line of an entry and gives it to `look`.
+    ///
+    /// # Errors
+    /// [`Failure::Problem`] if it cannot be read back.
+    pub fn read<T>(&self, entry: &Entry, look: impl FnOnce(Json<'_>) -> T) -> Result<T, Failure> {
+        let line = self.reading.read(entry.offset, entry.len as usize).map_err(Failure::problem)?;
+        Ok(look(Json::parse(&line).map_err(Failure::problem)?))
+    }
+}

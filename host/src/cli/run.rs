@@ -1,0 +1,199 @@
+//! `pi-graft run`: the daemon in the foreground, or once over what is new.
+
+use std::path::{Path, PathBuf};
+use std::sync::Arc;
+use std::time::{Duration, SystemTime};
+
+use tokio_util::sync::CancellationToken;
+use tracing::{error, info, warn};
+
+use crate::config::Config;
+use crate::daemon::settings::Settings;
+use crate::daemon::world::{World, now_ms};
+use crate::daemon::{Daemon, Summary};
+use crate::deliver::settle::Times;
+use crate::files::append::RealDisk;
+use crate::files::lock::{RootLock, lock_root, private_dir, runtime_dir};
+use crate::files::{FilesError, locate};
+use crate::journal::Journal;
+use crate::sandbox::{PiCompaction, Plugin, Sandbox, SandboxOptions};
+use crate::shipped;
+
+use super::{Failure, Outcome};
+
+/// Follow Pi sessions, run the plugins on every new entry, and graft what they propose.
+#[derive(Clone, Debug, Default, clap::Args)]
+pub struct RunArgs {
+    /// Handle what is new and exit; files named here are new from their first line
+    #[arg(long)]
+    pub once: bool,
+    /// With --once: sessions to handle instead of those below the roots
+    #[arg(value_name = "FILE", requires = "once")]
+    pub files: Vec<PathBuf>,
+    /// With --once: sessions changed within this time (such as 2h) are new from their first line
+    #[arg(long, value_name = "DUR", requires = "once", value_parser = crate::config::parse_duration)]
+    pub since: Option<Duration>,
+    /// No Pi runs, as in a CI job after `pi -p`
+    #[arg(long)]
+    pub closed: bool,
+    /// Write nothing: neither to sessions nor to the store
+    #[arg(long)]
+    pub dry_run: bool,
+    /// Also run on what was there before the first start
+    #[arg(long)]
+    pub backfill: bool,
+    /// With --once: exit with 1 if something still has to wait
+    #[arg(long, requires = "once")]
+    pub fail_pending: bool,
+}
+
+/// Runs the daemon.
+///
+/// # Errors
+/// [`Failure`] if it cannot start, or its store fails.
+pub fn run(args: &RunArgs, config: Option<&Path>) -> Result<Outcome, Failure> {
+    log_to_stderr();
+    let config = Config::find(config)?;
+    let world = Arc::new(world(&config, args)?);
+    let _locks = lock_roots(&world.settings.roots)?;
+    let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build().map_err(Failure::problem)?;
+    let summary = runtime.block_on(follow(Arc::clone(&world), args))?;
+    crate::daemon::tell(&summary);
+    if args.once {
+        return Ok(report(&summary, args));
+    }
+    Ok(Outcome::Done)
+}
+
+async fn follow(world: Arc<World>, args: &RunArgs) -> Result<Summary, Failure> {
+    let stop = CancellationToken::new();
+    tokio::spawn(stop_on_signal(stop.clone()));
+    let daemon = Daemon::new(world);
+    let summary = match args.once {
+        true => {
+            let files = args.files.iter().map(|file| plain_path(file)).collect::<Result<Vec<_>, _>>()?;
+            daemon.once(&files, stop).await
+        }
+        false => {
+            info!("following; end with Ctrl-C");
+            daemon.run(stop).await
+        }
+    };
+    summary.map_err(Failure::problem)
+}
+
+/// The first SIGINT or SIGTERM ends the loop in order; a second one does what it always does.
+async fn stop_on_signal(stop: CancellationToken) {
+    use tokio::signal::unix::{SignalKind, signal};
+    let (Ok(mut interrupt), Ok(mut terminate)) = (signal(SignalKind::interrupt()), signal(SignalKind::terminate()))
+    else {
+        warn!("signals cannot be handled here; ending is not in order, and nothing is lost by it");
+        return;
+    };
+    tokio::select! {
+        _ = interrupt.recv() => {}
+        _ = terminate.recv() => {}
+    }
+    info!("ending: waiting for what is under way");
+    stop.cancel();
+    tokio::select! {
+        _ = interrupt.recv() => {}
+        _ = terminate.recv() => {}
+    }
+    std::process::exit(130);
+}
+
+fn world(config: &Config, args: &RunArgs) -> Result<World, Failure> {
+    let plugins = plugins(config)?;
+    let journal = match args.dry_run {
+        true => Journal::in_memory(now_ms()).map_err(Failure::problem)?,
+        false => {
+            private_dir(&config.state.dir)?;
+            Journal::open(&config.state.dir, now_ms()).map_err(Failure::problem)?
+        }
+    };
+    let settings = settings(config, args)?;
+    info!(roots = ?settings.roots, plugins = plugins.len(), state = %config.state.dir.display(), "starting");
+    World::new(journal, plugins, settings, Box::new(RealDisk)).map_err(Failure::problem)
+}
+
+/// Loads the plugins; one that cannot be loaded is told and left out, unless none is left.
+fn plugins(config: &Config) -> Result<Vec<Arc<Plugin>>, Failure> {
+    let cache_dir = cache_dir().map(|dir| dir.join("pi-graft/compiled"));
+    let sandbox = Sandbox::new(&SandboxOptions { cache_dir, ..SandboxOptions::default() }).map_err(Failure::problem)?;
+    let (loaded, faults) = shipped::load_all(&sandbox, config);
+    faults.iter().for_each(|fault| error!("{fault}"));
+    for plugin in &loaded {
+        info!(plugin = plugin.name(), version = plugin.version(), digest = &plugin.digest()[..12], "loaded");
+    }
+    match faults.into_iter().next() {
+        Some(fault) if loaded.is_empty() => Err(Failure::usage(fault)),
+        _ => Ok(loaded),
+    }
+}
+
+/// The user's cache directory.
+fn cache_dir() -> Option<PathBuf> {
+    let set = |name| std::env::var_os(name).filter(|dir| !dir.is_empty()).map(PathBuf::from);
+    set("XDG_CACHE_HOME").or_else(|| set("HOME").map(|home| home.join(".cache")))
+}
+
+/// The log goes to standard error; `RUST_LOG` says how much of it.
+fn log_to_stderr() {
+    let level = tracing_subscriber::EnvFilter::try_from_default_env();
+    let level = level.unwrap_or_else(|_| tracing_subscriber::EnvFilter::new("info"));
+    let ansi = std::io::IsTerminal::is_terminal(&std::io::stderr());
+    let log = tracing_subscriber::fmt().with_env_filter(level).with_target(false).with_ansi(ansi);
+    log.with_writer(std::io::stderr).init();
+}
+
+fn settings(config: &Config, args: &RunArgs) -> Result<Settings, Failure> {
+    let roots: Vec<PathBuf> = config.watch.roots.iter().map(|root| root.canonicalize().unwrap_or(root.clone())).collect();
+    let mut fresh = args.files.iter().map(|file| plain_path(file)).collect::<Result<Vec<_>, _>>()?;
+    fresh.extend(args.since.map(|since| changed_since(&roots, since)).unwrap_or_default());
+    let (by_path, by_cwd) = (config.watch.clone(), config.watch.clone());
+    Ok(Settings {
+        roots,
+        by_path: Box::new(move |path| by_path.wants_path(path)),
+        by_cwd: Box::new(move |cwd| by_cwd.wants_cwd(cwd.to_str())),
+        times: Times { settle: config.watch.settle, live_hold: config.watch.live_hold },
+        backfill: args.backfill,
+        fresh,
+        dry_run: args.dry_run,
+        closed: args.closed,
+        compaction: PiCompaction::default(),
+    })
+}
+
+/// A named file by its real path, so that it is known again.
+fn plain_path(file: &Path) -> Result<PathBuf, FilesError> {
+    file.canonicalize().map_err(|source| FilesError::Io { path: file.into(), source })
+}
+
+fn changed_since(roots: &[PathBuf], since: Duration) -> Vec<PathBuf> {
+    let from = SystemTime::now().checked_sub(since).unwrap_or(SystemTime::UNIX_EPOCH);
+    let found = roots.iter().flat_map(|root| locate::walk(root, &mut |_, _| {}));
+    found.filter(|f| f.meta.modified().is_ok_and(|time| time >= from)).map(|f| f.path).collect()
+}
+
+fn lock_roots(roots: &[PathBuf]) -> Result<Vec<RootLock>, Failure> {
+    let runtime = runtime_dir();
+    private_dir(&runtime)?;
+    let there = roots.iter().filter(|root| root.exists());
+    Ok(there.map(|root| lock_root(&runtime, root)).collect::<Result<_, _>>()?)
+}
+
+/// What `--once` did, for a person; the exit code for a program.
+fn report(summary: &Summary, args: &RunArgs) -> Outcome {
+    let tally = &summary.tally;
+    println!("{} entries handled in {} sessions, {} were history", tally.handled, summary.sessions, tally.history);
+    println!("{} batches proposed, {} grafted, {} stale", tally.proposed, tally.grafted, tally.stale);
+    for (path, why) in &summary.waiting {
+        println!("waiting: {}: {why}", path.display());
+    }
+    for (path, why) in &summary.failed {
+        println!("failed: {}: {why}", path.display());
+    }
+    let problems = !summary.failed.is_empty() || (args.fail_pending && !summary.waiting.is_empty());
+    if problems { Outcome::Problems } else { Outcome::Done }
+}

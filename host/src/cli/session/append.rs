@@ -1,0 +1,225 @@
+//! `session append`: entries of the user's own making, through the same checks and the same write as a plugin's.
+
+use std::io::Read;
+use std::path::{Path, PathBuf};
+use std::time::{Duration, SystemTime, UNIX_EPOCH};
+
+use clap::Args;
+use pi_session::compose::{Composed, compose};
+use pi_session::draft::Draft;
+use pi_session::header::Version;
+use pi_session::refusal::{Refusal, Rule};
+use pi_session::tree::Leaf;
+use pi_session::validate::{DraftLimits, accept_list};
+use serde_json::json;
+
+use super::File;
+use crate::cli::failure::{Failure, Outcome};
+use crate::cli::open::Opened;
+use crate::cli::out::{Out, say};
+use crate::files::append::{Landed, Mtime, RealDisk, append, complete};
+use crate::files::{FilesError, locate};
+
+/// How often a session that changed under our hands is read and judged anew.
+const TRIES: u32 = 5;
+
+/// How long nobody may have written to a last line without its end, before it is taken for torn.
+const QUIET: Duration = Duration::from_secs(2);
+
+/// Arguments of `session append`.
+#[derive(Debug, Args)]
+pub struct Append {
+    #[command(flatten)]
+    file: File,
+    /// A JSON list of drafts; `-` reads standard input.
+    #[arg(long, value_name = "FILE")]
+    drafts: PathBuf,
+    /// The entry to append to; default: where Pi would go on.
+    #[arg(long, value_name = "ID")]
+    leaf: Option<String>,
+    /// Check and show, and write nothing.
+    #[arg(long)]
+    dry_run: bool,
+}
+
+/// What came of it.
+enum Answer {
+    Refused(Vec<Refusal>),
+    Composed(Composed),
+    Appended(Composed, Landed),
+}
+
+impl Append {
+    pub(super) fn run(&self, config: Option<&Path>, out: &mut Out) -> Result<Outcome, Failure> {
+        let path = self.file.path(config)?;
+        let text = self.read_drafts()?;
+        let drafts = match Draft::list_from_json(&text) {
+            Ok(drafts) => drafts,
+            Err(refusals) => return tell(&Answer::Refused(refusals), out),
+        };
+        for _ in 0..TRIES {
+            match self.attempt(&path, &drafts) {
+                Err(Attempt::Changed) => continue,
+                Err(Attempt::Failed(failure)) => return Err(failure),
+                Ok(answer) => return tell(&answer, out),
+            }
+        }
+        Err(Failure::problem(format!("{}: somebody keeps writing to it; nothing was written", path.display())))
+    }
+
+    fn read_drafts(&self) -> Result<String, Failure> {
+        let mut text = String::new();
+        let read = match self.drafts.to_str() {
+            Some("-") => std::io::stdin().read_to_string(&mut text).map(|_| text),
+            _ => std::fs::read_to_string(&self.drafts),
+        };
+        read.map_err(|e| Failure::usage(format!("{}: {e}", self.drafts.display())))
+    }
+
+    /// Reads the session as it is now, judges, and writes if it still is so (S12.8).
+    fn attempt(&self, path: &Path, drafts: &[Draft]) -> Result<Answer, Attempt> {
+        let opened = Opened::session(path)?;
+        if let Some(refusal) = unwritable(&opened) {
+            return Ok(Answer::Refused(vec![refusal]));
+        }
+        let branch = opened.branch(self.leaf.as_deref())?;
+        let accepted = match accept_list(&branch, drafts, DraftLimits::default()) {
+            Ok(accepted) => accepted,
+            Err(refusals) => return Ok(Answer::Refused(refusals)),
+        };
+        let composed = match compose(&branch, &accepted, None, now_ms(), &mut random) {
+            Ok(composed) => composed,
+            Err(stale) => return Ok(Answer::Refused(vec![stale.refusal.at(stale.index as usize)])),
+        };
+        self.warn_of_leaf(&opened, &composed);
+        if self.dry_run || composed.entries().is_empty() {
+            return Ok(Answer::Composed(composed));
+        }
+        let landed = write(&opened, &composed)?;
+        Ok(Answer::Appended(composed, landed))
+    }
+
+    /// The last entry is where Pi goes on (S8.2): an append elsewhere moves it.
+    fn warn_of_leaf(&self, opened: &Opened, composed: &Composed) {
+        let Leaf::At(leaf) = opened.tree.leaf() else { return };
+        let (last, parent) = (opened.tree.id(leaf), composed.leaf_before());
+        if parent != Some(last) {
+            let parent = parent.unwrap_or("the root");
+            say(format!("note: Pi would go on from {last}; behind this, it goes on from what is appended to {parent}"));
+        }
+    }
+}
+
+/// Why an attempt came to nothing.
+enum Attempt {
+    /// Somebody wrote meanwhile: read and judge anew.
+    Changed,
+    Failed(Failure),
+}
+
+impl From<Failure> for Attempt {
+    fn from(failure: Failure) -> Attempt {
+        Attempt::Failed(failure)
+    }
+}
+
+impl From<FilesError> for Attempt {
+    fn from(error: FilesError) -> Attempt {
+        match error {
+            FilesError::Changed { .. } => Attempt::Changed,
+            other => Attempt::Failed(other.into()),
+        }
+    }
+}
+
+/// Only version 3 is written to (S3, S11.2), and nothing behind a line that Pi may still be writing (S2.4).
+fn unwritable(opened: &Opened) -> Option<Refusal> {
+    let message = match opened.tree.header().map(|header| header.version) {
+        Some(Version::V3) if opened.ends_line || is_quiet(opened) => return None,
+        Some(Version::V3) => "the last line is still being written; try again in a moment",
+        Some(Version::Newer) => "the session's version is newer than 3: it is only read, never written to",
+        Some(Version::V1 | Version::V2) => {
+            "the session is of an old version: open it in Pi, which migrates it, and try again"
+        }
+        None => "the session has not begun: it gets its header from Pi, with the first message",
+    };
+    Some(Refusal::new(Rule::NOT_WRITABLE, message))
+}
+
+/// Nobody wrote for a while: a line without its end will not be completed any more.
+fn is_quiet(opened: &Opened) -> bool {
+    let modified = opened.reading.metadata().and_then(|meta| meta.modified());
+    modified.is_ok_and(|time| time.elapsed().is_ok_and(|since| since >= QUIET))
+}
+
+fn write(opened: &Opened, composed: &Composed) -> Result<Landed, FilesError> {
+    let mut bytes = composed.bytes();
+    if !opened.ends_line {
+        bytes.insert(0, b'\n');
+    }
+    let mtime = if locate::is_newest(&opened.path) { Mtime::Move } else { Mtime::Keep };
+    match append(&RealDisk, &opened.path, opened.place, &bytes, mtime) {
+        Err(FilesError::Torn { offset, .. }) if complete(&RealDisk, &opened.path, offset, &bytes)? => {
+            Ok(Landed { offset, between: offset - opened.place.len })
+        }
+        other => other,
+    }
+}
+
+fn now_ms() -> i64 {
+    let since = SystemTime::now().duration_since(UNIX_EPOCH).unwrap_or_default();
+    i64::try_from(since.as_millis()).unwrap_or(i64::MAX)
+}
+
+fn random() -> [u8; 16] {
+    let mut bytes = [0; 16];
+    #[expect(
+        clippy::expect_used,
+        reason = "a system without randomness cannot give ids; there is nothing to go on with"
+    )]
+    getrandom::fill(&mut bytes).expect("the system gives random bytes");
+    bytes
+}
+
+fn tell(answer: &Answer, out: &mut Out) -> Result<Outcome, Failure> {
+    match answer {
+        Answer::Refused(refusals) => tell_refused(refusals, out),
+        Answer::Composed(composed) => tell_entries(composed, "would append", out),
+        Answer::Appended(composed, Landed { between: 0, .. }) => tell_entries(composed, "appended", out),
+        Answer::Appended(composed, _) => {
+            tell_entries(composed, "appended", out)?;
+            say("misplaced: somebody wrote to the session at the same moment; Pi may go on from another branch");
+            Ok(Outcome::Problems)
+        }
+    }
+}
+
+fn tell_refused(refusals: &[Refusal], out: &mut Out) -> Result<Outcome, Failure> {
+    if out.json {
+        let one = |r: &Refusal| json!({ "index": r.index, "rule": r.rule.as_str(), "message": r.message });
+        out.line(json!({ "refused": refusals.iter().map(one).collect::<Vec<_>>() }))?;
+        return Ok(Outcome::Problems);
+    }
+    for Refusal { index, rule, message } in refusals {
+        let which = index.map_or_else(|| "refused".to_owned(), |index| format!("draft {index} refused"));
+        out.line(format!("{which}: {rule}: {message}"))?;
+    }
+    out.line("nothing was written")?;
+    Ok(Outcome::Problems)
+}
+
+fn tell_entries(composed: &Composed, word: &str, out: &mut Out) -> Result<Outcome, Failure> {
+    let lines = composed.entries().iter().map(|entry| String::from_utf8_lossy(&entry.line));
+    if out.json {
+        let entries: Vec<_> = lines.map(|line| line.trim_end().to_owned()).collect();
+        out.line(format!("{{\"appended\":[{}]}}", entries.join(",")))?;
+        return Ok(Outcome::Done);
+    }
+    for line in lines {
+        out.row(&format!("{word} {}", line.trim_end()))?;
+    }
+    for (index, why) in composed.left_out() {
+        out.line(format!("draft {index} left out: {why}"))?;
+    }
+    Ok(Outcome::Done)
+}

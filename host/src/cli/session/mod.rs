@@ -1,0 +1,69 @@
+//! The toolbox: one session, looked at, checked or appended to (product.md section 3).
+
+mod context;
+mod list;
+mod plan;
+mod show;
+mod stats;
+mod tree;
+mod validate;
+
+use std::path::{Path, PathBuf};
+
+use clap::{Args, Subcommand};
+
+use super::failure::{Failure, Outcome};
+use super::find;
+use super::open::Opened;
+use super::out::Out;
+
+/// What to do with a session.
+#[derive(Debug, Subcommand)]
+pub enum Command {
+    /// List the sessions below the configured roots, the newest first.
+    Ls(list::Ls),
+    /// Show the entries of a branch, or one entry as it stands.
+    Show(show::Show),
+    /// Show the tree of entries with its branches, labels and leaf.
+    Tree(tree::Tree),
+    /// Show what the model sees: the messages of a leaf after compactions and edits.
+    Context(context::Context),
+    /// Check a session against the rules of the format.
+    Validate(validate::Validate),
+    /// Count entries, tokens and cost.
+    Stats(stats::Stats),
+    /// Show the compaction that Pi would make now.
+    PlanCompaction(plan::PlanCompaction),
+}
+
+/// A session, named on the command line.
+#[derive(Debug, Args)]
+pub struct File {
+    /// The session: a path, a session id, or a unique beginning of one.
+    #[arg(value_name = "FILE")]
+    file: PathBuf,
+}
+
+impl File {
+    /// The path that it means.
+    fn path(&self, config: Option<&Path>) -> Result<PathBuf, Failure> {
+        find::session_file(&self.file, config)
+    }
+
+    /// The session there.
+    fn session(&self, config: Option<&Path>) -> Result<Opened, Failure> {
+        Opened::session(&self.path(config)?)
+    }
+}
+
+pub(super) fn run(command: &Command, config: Option<&Path>, out: &mut Out) -> Result<Outcome, Failure> {
+    match command {
+        Command::Ls(command) => command.run(config, out),
+        Command::Show(command) => command.run(config, out),
+        Command::Tree(command) => command.run(config, out),
+        Command::Context(command) => command.run(config, out),
+        Command::Validate(command) => command.run(config, out),
+        Command::Stats(command) => command.run(config, out),
+        Command::PlanCompaction(command) => command.run(config, out),
+    }
+}

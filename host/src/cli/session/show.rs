@@ -1,0 +1,106 @@
+//! `session show`: the entries of a branch, or one entry as it stands.
+
+use std::path::Path;
+
+use clap::Args;
+use pi_session::entry::Entry;
+use serde_json::json;
+
+use super::File;
+use super::validate::version;
+use crate::cli::failure::{Failure, Outcome};
+use crate::cli::open::Opened;
+use crate::cli::out::Out;
+use crate::cli::preview;
+
+/// Arguments of `session show`.
+#[derive(Debug, Args)]
+pub struct Show {
+    #[command(flatten)]
+    file: File,
+    /// One entry, whole, as it stands in the file.
+    #[arg(value_name = "ENTRY")]
+    entry: Option<String>,
+    /// The leaf of the branch to show; default: where Pi would go on.
+    #[arg(long, value_name = "ID", conflicts_with = "entry")]
+    leaf: Option<String>,
+    /// Every entry in file order, whatever its branch.
+    #[arg(long, conflicts_with_all = ["entry", "leaf"])]
+    all: bool,
+}
+
+impl Show {
+    pub(super) fn run(&self, config: Option<&Path>, out: &mut Out) -> Result<Outcome, Failure> {
+        let opened = self.file.session(config)?;
+        if let Some(id) = &self.entry {
+            return one(&opened, id, out);
+        }
+        let entries = self.entries(&opened)?;
+        if out.json {
+            write_json(&opened, &entries, out)?
+        } else {
+            write_text(&opened, &entries, out)?
+        }
+        Ok(Outcome::Done)
+    }
+
+    fn entries(&self, opened: &Opened) -> Result<Vec<Entry>, Failure> {
+        if self.all {
+            return Ok(opened.tree.entries().to_vec());
+        }
+        let branch = opened.branch(self.leaf.as_deref())?;
+        Ok(branch.items().map(|item| *item.facts).collect())
+    }
+}
+
+fn one(opened: &Opened, id: &str, out: &mut Out) -> Result<Outcome, Failure> {
+    let missing = || Failure::usage(format!("{}: there is no entry {id}", opened.path.display()));
+    let ix = opened.tree.by_id(id).ok_or_else(missing)?;
+    let text = opened.read(opened.tree.entry(ix), |line| line.to_text().into_owned())?;
+    out.line(text)?;
+    Ok(Outcome::Done)
+}
+
+fn write_json(opened: &Opened, entries: &[Entry], out: &mut Out) -> Result<(), Failure> {
+    let header = opened.tree.header();
+    let head = json!({
+        "path": opened.path.display().to_string(),
+        "id": header.map(|header| header.id.as_str()),
+        "version": version(&opened.tree),
+        "timestamp": header.and_then(|header| header.timestamp.as_deref()),
+        "cwd": header.and_then(|header| header.cwd.as_deref()),
+        "parentSession": header.and_then(|header| header.parent_session.as_deref()),
+        "name": opened.tree.name(),
+    });
+    out.put(head.to_string().trim_end_matches('}'))?;
+    out.put(",\"entries\":[")?;
+    for (at, entry) in entries.iter().enumerate() {
+        out.put(if at > 0 { "," } else { "" })?;
+        let text = opened.read(entry, |line| line.to_text().into_owned())?;
+        out.put(&text)?;
+    }
+    out.line("]}")?;
+    Ok(())
+}
+
+fn write_text(opened: &Opened, entries: &[Entry], out: &mut Out) -> Result<(), Failure> {
+    if let Some(header) = opened.tree.header() {
+        out.line(format!("session  {}", preview::one_line(&header.id)))?;
+        let lines =
+            [("name", opened.tree.name()), ("cwd", header.cwd.as_deref()), ("from", header.parent_session.as_deref())];
+        for (name, value) in lines {
+            if let Some(value) = value {
+                out.line(format!("{name:<8} {}", preview::one_line(value)))?;
+            }
+        }
+        out.line("")?;
+    }
+    for entry in entries {
+        let time = entry.time_ms.map(pi_session::time::iso).unwrap_or_default();
+        let time = time.get(..19).unwrap_or("").replace('T', " ");
+        let said = opened.read(entry, preview::entry)?;
+        let id = preview::one_line(opened.tree.id_text(entry.id));
+        out.row(&format!("{time:<19}  {id:<10} {said}"))?;
+    }
+    Ok(())
+}
