@@ -16,13 +16,18 @@
 
 pub mod branch;
 pub mod compaction;
+pub mod compose;
 pub mod context;
+pub mod draft;
 pub mod entry;
 pub mod header;
 pub mod json;
+mod pairing;
 pub mod problem;
+pub mod receipt;
 pub mod refusal;
 mod scan;
+mod shape;
 mod splice;
 pub mod strict;
 mod stringify;
@@ -31,6 +36,7 @@ pub mod time;
 pub mod tokens;
 pub mod totals;
 pub mod tree;
+pub mod validate;
 
 pub use branch::Branch;
 pub use tree::Tree;

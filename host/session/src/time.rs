@@ -39,11 +39,7 @@ fn civil(days: i64) -> (i64, i64, i64) {
     let of_year = of_era - (365 * year_of_era + year_of_era / 4 - year_of_era / 100);
     let from_march = (5 * of_year + 2) / 153;
     let day = of_year - (153 * from_march + 2) / 5 + 1;
-    let month = if from_march < 10 {
-        from_march + 3
-    } else {
-        from_march - 9
-    };
+    let month = if from_march < 10 { from_march + 3 } else { from_march - 9 };
     (era * 400 + year_of_era + i64::from(month <= 2), month, day)
 }
 
@@ -138,14 +134,7 @@ pub fn uuid(mut random: [u8; 16]) -> String {
     random[6] = random[6] & 0x0f | 0x40;
     random[8] = random[8] & 0x3f | 0x80;
     let part = |range: std::ops::Range<usize>| hex(&random[range]);
-    [
-        part(0..4),
-        part(4..6),
-        part(6..8),
-        part(8..10),
-        part(10..16),
-    ]
-    .join("-")
+    [part(0..4), part(4..6), part(6..8), part(8..10), part(10..16)].join("-")
 }
 
 /// Lower-case hexadecimal digits of `bytes`.
@@ -175,24 +164,14 @@ mod tests {
 
     #[test]
     fn times_are_read_as_javascript_reads_them() {
-        for ms in [
-            0,
-            -1,
-            1_764_633_600_123,
-            1_709_164_800_000,
-            253_402_300_800_000,
-            -62_198_755_200_000,
-        ] {
+        for ms in [0, -1, 1_764_633_600_123, 1_709_164_800_000, 253_402_300_800_000, -62_198_755_200_000] {
             assert_eq!(parse_iso(&iso(ms)), Some(ms));
         }
         assert_eq!(parse_iso("2025-12-02"), Some(1_764_633_600_000));
         assert_eq!(parse_iso("2025-02-30"), Some(1_740_873_600_000));
         assert_eq!(parse_iso("2025-12"), Some(1_764_547_200_000));
         assert_eq!(parse_iso("2025-12-02T01:30+01:30"), Some(1_764_633_600_000));
-        assert_eq!(
-            parse_iso("2025-12-01T24:00:00.0009Z"),
-            Some(1_764_633_600_000)
-        );
+        assert_eq!(parse_iso("2025-12-01T24:00:00.0009Z"), Some(1_764_633_600_000));
         for odd in [
             "",
             "-",
@@ -206,22 +185,15 @@ mod tests {
         ] {
             assert_eq!(parse_iso(odd), None, "{odd:?}");
         }
-        for odd in [
-            "2025-12-02T24:01Z",
-            "2025-12-02T00:00:00.Z",
-            "2025-12-02T00:00é",
-            "é",
-            "2025-12-02T00:00+é:00",
-        ] {
+        for odd in ["2025-12-02T24:01Z", "2025-12-02T00:00:00.Z", "2025-12-02T00:00é", "é", "2025-12-02T00:00+é:00"]
+        {
             assert_eq!(parse_iso(odd), None, "{odd:?}");
         }
     }
 
     #[test]
     fn ids_come_from_the_random_bytes_alone() {
-        let random = [
-            0xab, 0xcd, 0x01, 0x23, 4, 5, 0xff, 7, 0xff, 9, 10, 11, 12, 13, 14, 15,
-        ];
+        let random = [0xab, 0xcd, 0x01, 0x23, 4, 5, 0xff, 7, 0xff, 9, 10, 11, 12, 13, 14, 15];
         assert_eq!(short_id(random), "abcd0123");
         assert_eq!(uuid(random), "abcd0123-0405-4f07-bf09-0a0b0c0d0e0f");
     }

@@ -1,0 +1,229 @@
+//! Receipts: what a batch in the file says of itself, and how a batch is recognised behind one (product 4.5).
+//!
+//! A receipt is a `custom` entry of type `pi-graft.run`; the drafts of its batch follow it. Exactly-once rests
+//! on it alone: it is there in a clone, on another machine and after a lost store. A count proves nothing, since
+//! others may cut or reorder what Pi is handed, so a draft counts as there if an entry equals it in type and
+//! content. Where the drafts are not known any more, the receipt's own sum of their contents tells.
+
+use crate::branch::{Branch, BranchError, Item};
+use crate::draft::{Draft, RECEIPT_TYPE};
+use crate::entry::EntryKind;
+use crate::json::{Json, Kind};
+use crate::strict::{canonical, quoted};
+
+/// The `data` of a receipt.
+#[derive(Clone, PartialEq, Eq, Debug, Default)]
+pub struct Receipt {
+    /// The batch's id.
+    pub batch: String,
+    /// Name of the plugin in the config.
+    pub plugin: String,
+    /// Its version.
+    pub version: String,
+    /// Digest of its component.
+    pub digest: String,
+    /// `on-entry` or `on-settled`.
+    pub handler: String,
+    /// Why it ran.
+    pub reason: String,
+    /// Id of the entry that it ran on.
+    pub trigger: String,
+    /// How many entries follow; set when composing.
+    pub entries: u32,
+    /// Sum of their contents ([`content_sum`]); set when composing, absent where Pi gave no room for it.
+    pub content: Option<String>,
+    /// Id of the batch of which this one holds what was missing.
+    pub continues: Option<String>,
+}
+
+impl Receipt {
+    /// The receipt in the `data` of an entry; `None` if it is none.
+    pub fn parse(data: Json<'_>) -> Option<Receipt> {
+        let text = |key: &str| Some(data.get(key)?.as_str()?.into_owned());
+        Some(Receipt {
+            batch: text("batch")?,
+            plugin: text("plugin")?,
+            version: text("version").unwrap_or_default(),
+            digest: text("digest").unwrap_or_default(),
+            handler: text("handler")?,
+            reason: text("reason").unwrap_or_default(),
+            trigger: text("trigger")?,
+            entries: count(data.get("entries")?)?,
+            content: text("content"),
+            continues: text("continues"),
+        })
+    }
+
+    /// The same as JSON.
+    pub fn to_json(&self) -> String {
+        let texts = [
+            ("batch", Some(&self.batch)),
+            ("plugin", Some(&self.plugin)),
+            ("version", Some(&self.version)),
+            ("digest", Some(&self.digest)),
+            ("handler", Some(&self.handler)),
+            ("reason", Some(&self.reason)),
+            ("trigger", Some(&self.trigger)),
+            ("content", self.content.as_ref()),
+            ("continues", self.continues.as_ref()),
+        ];
+        let given = texts.iter().filter_map(|(key, text)| Some(format!("\"{key}\":{},", quoted(text.as_ref()?))));
+        format!("{{{}\"entries\":{}}}", given.collect::<String>(), self.entries)
+    }
+
+    /// Whether it stands for a run of this plugin's handler on this trigger.
+    pub fn is_of(&self, plugin: &str, handler: &str, trigger: &str) -> bool {
+        self.plugin == plugin && self.handler == handler && self.trigger == trigger
+    }
+
+    /// Says how many drafts follow, and what they add up to.
+    pub(crate) fn of_drafts(mut self, drafts: &[Draft]) -> Receipt {
+        self.entries = u32::try_from(drafts.len()).unwrap_or(u32::MAX);
+        self.content = content_sum(drafts);
+        self
+    }
+}
+
+/// A whole number that is not negative.
+fn count(json: Json<'_>) -> Option<u32> {
+    let number = json.as_f64()?;
+    (number.fract() == 0.0 && (0.0..=f64::from(u32::MAX)).contains(&number)).then_some(number as u32)
+}
+
+/// A receipt on a branch.
+#[derive(Clone, PartialEq, Eq, Debug)]
+pub struct Found {
+    /// Its place on the branch.
+    pub place: u32,
+    /// What it says.
+    pub receipt: Receipt,
+    /// Whether the entries behind it are, by its own sum of their contents, what it speaks of.
+    pub complete: bool,
+}
+
+/// The receipts behind `place` (all, if `None`) that are in the file, root first.
+///
+/// A receipt stands behind its trigger, so what is asked of a new entry costs what came after it.
+pub fn receipts(branch: &Branch, behind: Option<u32>) -> Result<Vec<Found>, BranchError> {
+    let mut found = Vec::new();
+    for place in behind.map_or(0, |place| place + 1)..branch.len() {
+        if let Some(receipt) = receipt_at(branch, place)? {
+            let complete = is_complete(branch, place, &receipt)?;
+            found.push(Found { place, receipt, complete });
+        }
+    }
+    Ok(found)
+}
+
+/// The receipts of this plugin's handler for this trigger; none where the trigger is not on the branch.
+pub fn receipts_of(branch: &Branch, plugin: &str, handler: &str, trigger: &str) -> Result<Vec<Found>, BranchError> {
+    let Some(place) = branch.place_of(trigger) else { return Ok(Vec::new()) };
+    let mut found = receipts(branch, Some(place))?;
+    found.retain(|found| found.receipt.is_of(plugin, handler, trigger));
+    Ok(found)
+}
+
+/// Those of `drafts` that are not behind the receipt at `place`, by their index.
+pub fn missing(branch: &Branch, place: u32, drafts: &[Draft]) -> Result<Vec<u32>, BranchError> {
+    let mut there = contents_behind(branch, place, usize::MAX)?;
+    let mut missing = Vec::new();
+    for (index, draft) in (0..).zip(drafts) {
+        let content = content_of_draft(draft);
+        match there.iter().position(|entry| entry.is_some() && *entry == content) {
+            Some(at) => drop(there.swap_remove(at)),
+            None => missing.push(index),
+        }
+    }
+    Ok(missing)
+}
+
+/// The receipt at `place`, if one stands there.
+fn receipt_at(branch: &Branch, place: u32) -> Result<Option<Receipt>, BranchError> {
+    let item = branch.item(place);
+    if !is_receipt(&item) {
+        return Ok(None);
+    }
+    let text = branch.text(place)?;
+    let entry = Json::parse(&text).ok();
+    Ok(entry.and_then(|entry| Receipt::parse(entry.get("data")?)))
+}
+
+/// Whether the entry is a receipt, and in the file.
+pub fn is_receipt(item: &Item<'_>) -> bool {
+    item.id.is_some() && item.facts.kind == EntryKind::Custom && item.word == RECEIPT_TYPE
+}
+
+/// Whether what stands behind the receipt is all that it speaks of.
+fn is_complete(branch: &Branch, place: u32, receipt: &Receipt) -> Result<bool, BranchError> {
+    let contents = contents_behind(branch, place, receipt.entries as usize)?;
+    let all_there = contents.len() == receipt.entries as usize;
+    let same = receipt.content.is_none() || receipt.content == sum(contents.into_iter());
+    Ok(all_there && same)
+}
+
+/// Contents of the entries directly behind `place` that could be a batch's, at most `max`.
+fn contents_behind(branch: &Branch, place: u32, max: usize) -> Result<Vec<Option<String>>, BranchError> {
+    let mut contents = Vec::new();
+    for place in (place + 1..branch.len()).take(max) {
+        let item = branch.item(place);
+        if item.id.is_none() || is_receipt(&item) || !may_be_grafted(item.facts.kind) {
+            break;
+        }
+        let text = branch.text(place)?;
+        contents.push(Json::parse(&text).ok().and_then(content));
+    }
+    Ok(contents)
+}
+
+/// Whether an entry of this type may stand in a batch (S12.1).
+fn may_be_grafted(kind: EntryKind) -> bool {
+    use EntryKind::{Compaction, ContextEdit, Custom, CustomMessage};
+    matches!(kind, Custom | CustomMessage | Compaction | ContextEdit)
+}
+
+/// What an entry and the draft it came from have in common, in one spelling.
+///
+/// Not among it: id, parent, time, and what the host or Pi counts. A compaction that keeps none names itself.
+fn content(entry: Json<'_>) -> Option<String> {
+    let kind = entry.get("type")?.as_str()?;
+    let fields: &[&str] = match &*kind {
+        "custom" => &["customType", "data"],
+        "custom_message" => &["customType", "content", "display", "details"],
+        "compaction" => &["summary", "firstKeptEntryId", "details", "usage"],
+        "context_edit" => &["targetId", "replacement"],
+        _ => return None,
+    };
+    let own_id = entry.get("id").and_then(|id| id.as_str());
+    let mut out = kind.into_owned();
+    for field in fields {
+        let value = entry.get(field).filter(|value| *field != "firstKeptEntryId" || value.as_str() != own_id);
+        let is_unsaid = |value: &Json<'_>| *field == "firstKeptEntryId" && value.kind() == Kind::Null;
+        out.push('\n');
+        out.push_str(&value.filter(|value| !is_unsaid(value)).map_or(Some(String::new()), canonical)?);
+    }
+    Some(out)
+}
+
+/// The same of a draft.
+fn content_of_draft(draft: &Draft) -> Option<String> {
+    content(Json::parse(draft.to_json().as_bytes()).ok()?)
+}
+
+/// A short sum of what `drafts` hold, whatever their order: 16 hexadecimal digits.
+///
+/// It guards against what others do to a list by accident, not against forgery.
+pub fn content_sum(drafts: &[Draft]) -> Option<String> {
+    sum(drafts.iter().map(content_of_draft))
+}
+
+/// Adds up the 64-bit FNV-1a hashes of `contents`.
+fn sum(mut contents: impl Iterator<Item = Option<String>>) -> Option<String> {
+    let total = contents.try_fold(0u64, |total, content| Some(total.wrapping_add(fnv(content?.as_bytes()))));
+    total.map(|total| format!("{total:016x}"))
+}
+
+/// The 64-bit FNV-1a hash.
+fn fnv(bytes: &[u8]) -> u64 {
+    let step = |hash: u64, byte: &u8| (hash ^ u64::from(*byte)).wrapping_mul(0x0000_0100_0000_01b3);
+    bytes.iter().fold(0xcbf2_9ce4_8422_2325, step)
+}
