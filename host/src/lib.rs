@@ -1,9 +1,11 @@
 //! The daemon and the toolbox behind `pi-graft`: see ARCHITECTURE.md for how an entry flows through the rooms.
 
+pub mod cli;
 pub mod config;
 pub mod daemon;
 pub mod deliver;
 pub mod files;
 pub mod journal;
 pub mod sandbox;
+pub mod shipped;
 pub mod steps;

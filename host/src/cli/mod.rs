@@ -5,11 +5,13 @@
 //! problems, 2 wrong usage or config.
 
 mod config;
+mod demo;
 mod failure;
 mod find;
 mod open;
 mod out;
 mod preview;
+mod run;
 mod session;
 mod shell;
 
@@ -42,6 +44,8 @@ pub struct Cli {
 /// The commands.
 #[derive(Debug, Subcommand)]
 pub enum Command {
+    Demo(demo::DemoArgs),
+    Run(run::RunArgs),
     /// Look at a session, check it, or append to it; no daemon is needed.
     #[command(subcommand)]
     Session(session::Command),
@@ -79,6 +83,8 @@ pub fn main() -> ExitCode {
 fn run(cli: &Cli) -> Result<Outcome, Failure> {
     let mut out = Out::stdout(cli.json);
     let outcome = match &cli.command {
+        Command::Demo(args) => demo::run(args),
+        Command::Run(args) => run::run(args, cli.config.as_deref()),
         Command::Session(command) => session::run(command, cli.config.as_deref(), &mut out),
         Command::Config(command) => config::run(command, cli.config.as_deref(), &mut out),
         Command::Completions(command) => command.run(&mut out),

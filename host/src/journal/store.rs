@@ -95,6 +95,17 @@ impl Journal {
         Ok(Journal { db, first_start_ms })
     }
 
+    /// A store that lives no longer than this process: for `--dry-run`.
+    ///
+    /// # Errors
+    /// [`JournalError::Failed`].
+    pub fn in_memory(now_ms: i64) -> Result<Journal> {
+        let backend = redb::backends::InMemoryBackend::new();
+        let db = Database::builder().create_with_backend(backend).map_err(JournalError::failed)?;
+        let first_start_ms = prepare(&db, now_ms)?;
+        Ok(Journal { db, first_start_ms })
+    }
+
     /// When this store was started first, Unix milliseconds: older entries are history (product.md 4.3).
     #[must_use]
     pub fn first_start_ms(&self) -> i64 {

@@ -1,5 +1,6 @@
 //! The toolbox: one session, looked at, checked or appended to (product.md section 3).
 
+mod append;
 mod context;
 mod list;
 mod plan;
@@ -34,6 +35,8 @@ pub enum Command {
     Stats(stats::Stats),
     /// Show the compaction that Pi would make now.
     PlanCompaction(plan::PlanCompaction),
+    /// Append entries, each checked first, all or none.
+    Append(append::Append),
 }
 
 /// A session, named on the command line.
@@ -65,5 +68,6 @@ pub(super) fn run(command: &Command, config: Option<&Path>, out: &mut Out) -> Re
         Command::Validate(command) => command.run(config, out),
         Command::Stats(command) => command.run(config, out),
         Command::PlanCompaction(command) => command.run(config, out),
+        Command::Append(command) => command.run(config, out),
     }
 }

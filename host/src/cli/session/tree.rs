@@ -4,6 +4,7 @@ use std::path::Path;
 use std::rc::Rc;
 
 use clap::Args;
+use pi_session::draft::RECEIPT_TYPE;
 use pi_session::entry::EntryKind;
 use pi_session::tree::{EntryIx, Leaf};
 use serde_json::{Value, json};
@@ -13,8 +14,6 @@ use crate::cli::failure::{Failure, Outcome};
 use crate::cli::open::Opened;
 use crate::cli::out::Out;
 use crate::cli::preview;
-
-const RECEIPT_TYPE: &str = "pi-graft.run";
 
 /// Arguments of `session tree`.
 #[derive(Debug, Args)]

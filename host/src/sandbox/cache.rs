@@ -1,0 +1,115 @@
+//! Compiled code on disk, so that a plugin is compiled once.
+//!
+//! Loading compiled code runs it: who can write it can do anything. So it lies in a directory of its own that only
+//! this user can enter, in files that only this user can write, and whatever is not so is not touched. The name of a
+//! file holds the digest of the component and a hash of the engine's version and settings, so that nothing is loaded
+//! by an engine it was not made for (wasmtime checks that once more).
+#![expect(clippy::disallowed_types, clippy::disallowed_methods, reason = "the cache's own files; no session is near")]
+#![expect(unsafe_code, reason = "loading compiled code; why it is safe stands where it is done")]
+
+use std::fs::{self, DirBuilder, File, Metadata, OpenOptions};
+use std::hash::{DefaultHasher, Hash, Hasher};
+use std::io::{self, Write};
+use std::os::unix::fs::{DirBuilderExt, MetadataExt, OpenOptionsExt};
+use std::path::{Path, PathBuf};
+use std::time::SystemTime;
+
+use wasmtime::Engine;
+use wasmtime::component::Component;
+
+use super::SandboxError;
+
+/// Bits of a mode that let others in to write.
+const OTHERS_WRITE: u32 = 0o022;
+
+/// A directory of compiled components.
+pub(super) struct Cache {
+    dir: PathBuf,
+    compatible: u64,
+    max_bytes: u64,
+}
+
+impl Cache {
+    /// Opens the directory, or makes it.
+    ///
+    /// # Errors
+    /// If it cannot be made, or others could write in it.
+    pub(super) fn open(dir: &Path, engine: &Engine, max_bytes: u64) -> Result<Self, SandboxError> {
+        let failed = |error: io::Error| SandboxError::Cache { dir: dir.to_owned(), error };
+        DirBuilder::new().recursive(true).mode(0o700).create(dir).map_err(failed)?;
+        let metadata = fs::symlink_metadata(dir).map_err(failed)?;
+        if !metadata.is_dir() || !is_private(&metadata) {
+            return Err(SandboxError::CacheNotPrivate { dir: dir.to_owned() });
+        }
+        let mut hasher = DefaultHasher::new();
+        engine.precompile_compatibility_hash().hash(&mut hasher);
+        env!("CARGO_PKG_VERSION").hash(&mut hasher);
+        Ok(Self { dir: dir.to_owned(), compatible: hasher.finish(), max_bytes })
+    }
+
+    /// The compiled component of this digest, if it is there and can be trusted.
+    pub(super) fn load(&self, engine: &Engine, digest: &str) -> Option<Component> {
+        let path = self.path(digest);
+        let metadata = fs::symlink_metadata(&path).ok()?;
+        if !metadata.is_file() || !is_private(&metadata) {
+            return None;
+        }
+        // SAFETY: only this user could write the file or anything in its directory (checked here and on opening), and
+        // this program writes there only what the same engine compiled, whole, under its final name.
+        let component = unsafe { Component::deserialize_file(engine, &path) }.ok()?;
+        // Only to know which are old; one that looks older than it is costs a compilation.
+        let _ = File::open(&path).and_then(|file| file.set_modified(SystemTime::now()));
+        Some(component)
+    }
+
+    /// Puts a component there, and makes room by removing the ones that were not used for longest.
+    ///
+    /// # Errors
+    /// If the disk does not take it. Nothing is lost but time.
+    pub(super) fn store(&self, digest: &str, component: &Component) -> io::Result<()> {
+        let code = component.serialize().map_err(io::Error::other)?;
+        let temporary = self.dir.join(format!(".{digest}.{}", std::process::id()));
+        let written = write_new(&temporary, &code).and_then(|()| fs::rename(&temporary, self.path(digest)));
+        if written.is_err() {
+            // What is left over is removed as old one day.
+            let _ = fs::remove_file(&temporary);
+        }
+        written.and_then(|()| self.make_room())
+    }
+
+    fn path(&self, digest: &str) -> PathBuf {
+        self.dir.join(format!("{digest}-{:016x}.cwasm", self.compatible))
+    }
+
+    fn make_room(&self) -> io::Result<()> {
+        let mut files = Vec::new();
+        for entry in fs::read_dir(&self.dir)? {
+            let entry = entry?;
+            let metadata = entry.metadata()?;
+            files.push((metadata.modified()?, metadata.len(), entry.path()));
+        }
+        files.sort_by_key(|(modified, ..)| std::cmp::Reverse(*modified));
+        let mut total = 0;
+        for (_, bytes, path) in files {
+            total += bytes;
+            if total > self.max_bytes {
+                fs::remove_file(path)?;
+            }
+        }
+        Ok(())
+    }
+}
+
+/// Whether nobody but this user could have written it.
+fn is_private(metadata: &Metadata) -> bool {
+    metadata.uid() == rustix::process::geteuid().as_raw() && metadata.mode() & OTHERS_WRITE == 0
+}
+
+/// A file that did not exist before, on disk when this returns.
+fn write_new(path: &Path, bytes: &[u8]) -> io::Result<()> {
+    // One of this name is left from a process that died.
+    let _ = fs::remove_file(path);
+    let mut file = OpenOptions::new().write(true).create_new(true).mode(0o600).open(path)?;
+    file.write_all(bytes)?;
+    file.sync_all()
+}

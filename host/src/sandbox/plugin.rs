@@ -1,0 +1,277 @@
+//! Loading a plugin, and calling it.
+use std::sync::Arc;
+
+use pi_session::Branch;
+use pi_session::branch::BranchError;
+use sha2::{Digest, Sha256};
+use wasmtime::component::{Component, ComponentExportIndex, ComponentNamedList, Instance, Lift, Lower, TypedFunc};
+use wasmtime::Store;
+
+use super::batch::Batch;
+use super::component::{HANDLER, check_contract, component_bytes};
+use super::contract::Description;
+use super::grants::{Grants, is_known};
+use super::instance::{Ended, Guest, Machine, Session};
+use super::limits::Limits;
+use super::pieces::cut;
+use super::report::{Done, Failure, FailureKind, Handler, Run, RunReport};
+use super::view::{View, custom_type, kind, maker, role};
+use super::wakes::{Patterns, Waker};
+use super::{LoadError, Sandbox};
+
+/// Bytes of an error's text.
+const MAX_ERROR_BYTES: usize = 4 << 10;
+
+/// What a plugin is loaded from.
+#[derive(Debug, Clone)]
+pub struct PluginSource {
+    /// Its name in the config, which is what receipts say.
+    pub name: String,
+    /// A component, or a core module with its component type embedded.
+    pub bytes: Vec<u8>,
+    /// Its config, JSON.
+    pub config_json: String,
+    /// What the user lets it do. Nothing, if this is empty.
+    pub grants: Vec<String>,
+    /// What it may use.
+    pub limits: Limits,
+    /// Wakes it less often than it asks.
+    pub on: Option<Vec<String>>,
+}
+
+/// A plugin, ready to run.
+pub struct Plugin {
+    name: String,
+    version: String,
+    digest: String,
+    config_json: String,
+    asks: Patterns,
+    narrowed: Option<Patterns>,
+    compacts: bool,
+    machine: Machine,
+    exports: Exports,
+}
+
+impl std::fmt::Debug for Plugin {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        f.debug_struct("Plugin").field("name", &self.name).field("digest", &self.digest).finish_non_exhaustive()
+    }
+}
+
+impl Sandbox {
+    /// Loads a plugin: compiles it or takes it from the cache, asks it to describe itself, and checks what it needs.
+    ///
+    /// # Errors
+    /// Says what is wrong with it, and what to do.
+    pub fn load(&self, source: PluginSource) -> Result<Plugin, LoadError> {
+        if source.limits.memory > self.max_memory {
+            return Err(LoadError::Memory { wanted: source.limits.memory, most: self.max_memory });
+        }
+        serde_json::from_str::<serde::de::IgnoredAny>(&source.config_json)
+            .map_err(|error| LoadError::ConfigJson(error.to_string()))?;
+        let digest = hex(&Sha256::digest(&source.bytes));
+        let component = self.component(&digest, &source.bytes)?;
+        check_contract(&self.clockwork.engine, &component)?;
+        let machine = self.machine(&component, &source)?;
+        let exports = Exports::of(&component)?;
+        let description = describe(&machine, &exports, &source.config_json)?;
+        check_needs(&description, &machine.grants)?;
+        let parse = |texts: &[String]| Patterns::parse(texts).map_err(LoadError::Pattern);
+        Ok(Plugin {
+            asks: parse(&description.on)?,
+            narrowed: source.on.as_deref().map(parse).transpose()?,
+            compacts: compacts(&description, &machine.grants),
+            name: source.name,
+            version: description.version,
+            digest,
+            config_json: source.config_json,
+            machine,
+            exports,
+        })
+    }
+
+    fn component(&self, digest: &str, bytes: &[u8]) -> Result<Component, LoadError> {
+        let engine = &self.clockwork.engine;
+        if let Some(component) = self.cache.as_ref().and_then(|cache| cache.load(engine, digest)) {
+            return Ok(component);
+        }
+        let component = Component::from_binary(engine, &component_bytes(bytes)?)
+            .map_err(|error| LoadError::NotAPlugin(format!("{error:#}")))?;
+        if let Some(Err(error)) = self.cache.as_ref().map(|cache| cache.store(digest, &component)) {
+            tracing::warn!(%error, "a compiled plugin could not be kept; it will be compiled again");
+        }
+        Ok(component)
+    }
+
+    fn machine(&self, component: &Component, source: &PluginSource) -> Result<Machine, LoadError> {
+        let mismatch = |error: wasmtime::Error| LoadError::NotAPlugin(format!("{error:#}"));
+        Ok(Machine {
+            clockwork: self.clockwork.clone(),
+            pre: self.linker.instantiate_pre(component).map_err(mismatch)?,
+            limits: source.limits,
+            grants: Arc::new(Grants::new(&source.grants)),
+        })
+    }
+}
+
+/// Where a component's functions are.
+struct Exports {
+    describe: ComponentExportIndex,
+    on_entry: ComponentExportIndex,
+    on_settled: ComponentExportIndex,
+}
+
+impl Exports {
+    fn of(component: &Component) -> Result<Self, LoadError> {
+        let missing = |name| LoadError::NotAPlugin(format!("it does not export {name}"));
+        let handler = component.get_export_index(None, HANDLER).ok_or_else(|| missing(HANDLER))?;
+        let function = |name| component.get_export_index(Some(&handler), name).ok_or_else(|| missing(name));
+        let (describe, on_entry) = (function("describe")?, function("on-entry")?);
+        Ok(Self { describe, on_entry, on_settled: function("on-settled")? })
+    }
+}
+
+fn function<P, R>(store: &mut Store<Guest>, at: &Instance, index: &ComponentExportIndex) -> wasmtime::Result<TypedFunc<P, R>>
+where
+    P: ComponentNamedList + Lower,
+    R: ComponentNamedList + Lift,
+{
+    at.get_typed_func(&mut *store, index)
+}
+
+fn describe(machine: &Machine, exports: &Exports, config: &str) -> Result<Description, LoadError> {
+    type Answer = (Result<Description, String>,);
+    let ended = machine.run(None, |store, instance| {
+        let describe = function::<(&str,), Answer>(store, instance, &exports.describe)?;
+        Ok(describe.call(store, (config,))?.0)
+    });
+    ended.result.map_err(|failure| LoadError::Describe(cut_message(failure)))
+}
+
+/// What it needs must be granted, and what it names must be there to be granted.
+fn check_needs(description: &Description, grants: &Grants) -> Result<(), LoadError> {
+    let named = description.needs.iter().chain(&description.can_use).map(String::as_str).chain(grants.names());
+    if let Some(unknown) = named.into_iter().find(|name| !is_known(name)) {
+        return Err(LoadError::Capability(unknown.to_owned()));
+    }
+    let missing: Vec<_> = description.needs.iter().filter(|need| !grants.has(need)).cloned().collect();
+    if missing.is_empty() {
+        return Ok(());
+    }
+    Err(LoadError::Needs { line: grants.line_with(&missing), missing })
+}
+
+fn compacts(description: &Description, grants: &Grants) -> bool {
+    const COMPACTION: &str = "append:compaction";
+    grants.has(COMPACTION) && description.needs.iter().chain(&description.can_use).any(|name| name == COMPACTION)
+}
+
+impl Plugin {
+    /// Its name in the config.
+    #[must_use]
+    pub fn name(&self) -> &str {
+        &self.name
+    }
+
+    /// Its version, as it says.
+    #[must_use]
+    pub fn version(&self) -> &str {
+        &self.version
+    }
+
+    /// The SHA-256 of its bytes, hex.
+    #[must_use]
+    pub fn digest(&self) -> &str {
+        &self.digest
+    }
+
+    /// What it was granted.
+    pub fn grants(&self) -> impl Iterator<Item = &str> {
+        self.machine.grants.names()
+    }
+
+    /// Whether it may be asked when a compaction is wanted: it says that it proposes some, and may.
+    #[must_use]
+    pub fn wants_settled(&self) -> bool {
+        self.compacts
+    }
+
+    /// Whether the entry at a place, which is in the file, wakes it. Receipts and what is pending wake nobody.
+    ///
+    /// # Errors
+    /// If the receipt before a graft cannot be read.
+    pub fn wakes_on(&self, branch: &Branch, place: u32) -> Result<bool, BranchError> {
+        let item = branch.item(place);
+        if item.pending.is_some() || pi_session::receipt::is_receipt(&item) {
+            return Ok(false);
+        }
+        let maker = maker(branch, place)?;
+        let sub = role(&item).or_else(|| custom_type(&item));
+        let waker = Waker { kind: kind(&item), sub, grafted_by: maker.as_deref() };
+        let fits = |patterns: &Patterns| patterns.fit(&self.name, waker);
+        Ok(fits(&self.asks) && self.narrowed.as_ref().is_none_or(fits))
+    }
+
+    /// Runs it once. What it proposed is in the report, if it ended well.
+    pub fn run(&self, run: Run) -> RunReport {
+        let Some(session) = self.session(&run) else {
+            let message = format!("the trigger {} is not on the branch", run.trigger_id);
+            return failed(Failure { kind: FailureKind::Session, message });
+        };
+        let config = self.config_json.as_str();
+        let ended = self.machine.run(Some(session), |store, instance| match &run.handler {
+            Handler::OnEntry => {
+                let handler = function::<(&str,), (Result<(), String>,)>(store, instance, &self.exports.on_entry)?;
+                Ok(handler.call(store, (config,))?.0)
+            }
+            Handler::OnSettled { reason, notes, instructions } => {
+                type Params<'a> = (&'a str, &'a str, &'a [String], Option<&'a str>);
+                let index = &self.exports.on_settled;
+                let handler = function::<Params<'_>, (Result<(), String>,)>(store, instance, index)?;
+                Ok(handler.call(store, (config, reason, notes, instructions.as_deref()))?.0)
+            }
+        });
+        report(ended)
+    }
+
+    fn session(&self, run: &Run) -> Option<Session> {
+        let Machine { limits, grants, .. } = &self.machine;
+        let trigger = run.branch.place_of(&run.trigger_id)?;
+        Some(Session {
+            view: View::new(run.branch.clone(), trigger),
+            batch: Batch::new(&self.name, run.branch.clone(), limits, Arc::clone(grants)),
+            facts: run.facts.clone(),
+            header_json: run.header_json.clone(),
+            on_entry: run.handler == Handler::OnEntry,
+        })
+    }
+}
+
+/// What is kept of a run: its proposals only if it ended well.
+fn report(ended: Ended<()>) -> RunReport {
+    let Ended { result, guest, fuel, wall } = ended;
+    let batch = guest.session.map(|session| session.batch);
+    let (outcome, refusals) = match (result, batch) {
+        (Ok(()), Some(batch)) => {
+            let (accepted, later, refusals) = batch.finish();
+            (Ok(Done { accepted, later }), refusals)
+        }
+        (Ok(()), None) => (Ok(Done { accepted: None, later: None }), Vec::new()),
+        (Err(failure), batch) => (Err(cut_message(failure)), batch.map(Batch::refusals).unwrap_or_default()),
+    };
+    RunReport { outcome, refusals, logs: guest.log.lines, logs_dropped: guest.log.dropped, fuel, wall }
+}
+
+fn failed(failure: Failure) -> RunReport {
+    let (refusals, logs) = (Vec::new(), Vec::new());
+    RunReport { outcome: Err(failure), refusals, logs, logs_dropped: 0, fuel: 0, wall: std::time::Duration::ZERO }
+}
+
+fn cut_message(failure: Failure) -> Failure {
+    let message = cut(&failure.message, MAX_ERROR_BYTES).to_owned();
+    Failure { message, ..failure }
+}
+
+fn hex(bytes: &[u8]) -> String {
+    bytes.iter().map(|byte| format!("{byte:02x}")).collect()
+}

@@ -1,0 +1,129 @@
+//! The plugins of a config, loaded: shipped ones from this binary, one's own from their files.
+
+use std::path::PathBuf;
+use std::sync::Arc;
+
+use sha2::{Digest, Sha256};
+
+use crate::config::{Config, PluginConfig, PluginFrom};
+use crate::sandbox::{Limits, LoadError, Plugin, PluginSource, Sandbox};
+
+/// The shipped plugins: name and component.
+pub const SHIPPED: [(&str, &[u8]); 1] =
+    [("auto-compact", include_bytes!("../../plugins/prebuilt/auto-compact.wasm"))];
+
+/// Why a plugin of the config cannot be used.
+#[derive(Debug, thiserror::Error)]
+pub enum PluginError {
+    /// There is no shipped plugin of this name.
+    #[error("line {line}: no plugin {name:?} is shipped (shipped: {}); give the file of your own with `path = \"…\"`", names())]
+    Unknown {
+        /// The name.
+        name: String,
+        /// Its line in the config.
+        line: u32,
+    },
+    /// Its file cannot be read.
+    #[error("line {line}: plugin {name:?}: {}: {source}", path.display())]
+    Read {
+        /// The plugin.
+        name: String,
+        /// Its line in the config.
+        line: u32,
+        /// The file.
+        path: PathBuf,
+        /// What the system said.
+        source: std::io::Error,
+    },
+    /// It is not the one that the config names.
+    #[error("line {line}: plugin {name:?}: its sha256 is {found}, the config says {expected}; it was changed since")]
+    Digest {
+        /// The plugin.
+        name: String,
+        /// Its line in the config.
+        line: u32,
+        /// What the config says.
+        expected: String,
+        /// What it is.
+        found: String,
+    },
+    /// It cannot be loaded.
+    #[error("line {line}: plugin {name:?}: {source}")]
+    Load {
+        /// The plugin.
+        name: String,
+        /// Its line in the config.
+        line: u32,
+        /// Why.
+        source: LoadError,
+    },
+}
+
+fn names() -> String {
+    SHIPPED.map(|(name, _)| name).join(", ")
+}
+
+/// Loads every enabled plugin, in the config's order. Gives those that loaded and what is wrong with the others, so that
+/// one that is broken does not stop the rest.
+#[must_use]
+pub fn load_all(sandbox: &Sandbox, config: &Config) -> (Vec<Arc<Plugin>>, Vec<PluginError>) {
+    let (mut loaded, mut faults) = (Vec::new(), Vec::new());
+    for plugin in config.plugins.iter().filter(|plugin| plugin.enabled) {
+        match load(sandbox, plugin) {
+            Ok(plugin) => loaded.push(Arc::new(plugin)),
+            Err(fault) => faults.push(fault),
+        }
+    }
+    (loaded, faults)
+}
+
+/// Loads one plugin of the config.
+///
+/// # Errors
+/// [`PluginError`] says what is wrong with it and where the config names it.
+pub fn load(sandbox: &Sandbox, plugin: &PluginConfig) -> Result<Plugin, PluginError> {
+    let (name, line) = (plugin.name.clone(), plugin.line);
+    let bytes = bytes_of(plugin)?;
+    let found: String = Sha256::digest(&bytes).iter().map(|byte| format!("{byte:02x}")).collect();
+    if let Some(expected) = plugin.sha256.clone().filter(|expected| *expected != found) {
+        return Err(PluginError::Digest { name, line, expected, found });
+    }
+    let source = PluginSource {
+        name: name.clone(),
+        bytes,
+        config_json: plugin.config_json.clone(),
+        grants: plugin.grants.clone(),
+        limits: limits(plugin),
+        on: plugin.on.clone(),
+    };
+    sandbox.load(source).map_err(|source| PluginError::Load { name, line, source })
+}
+
+fn bytes_of(plugin: &PluginConfig) -> Result<Vec<u8>, PluginError> {
+    match &plugin.from {
+        PluginFrom::Name => {
+            let shipped = SHIPPED.iter().find(|(name, _)| *name == plugin.name);
+            let unknown = || PluginError::Unknown { name: plugin.name.clone(), line: plugin.line };
+            shipped.map(|(_, bytes)| bytes.to_vec()).ok_or_else(unknown)
+        }
+        PluginFrom::Path(path) => std::fs::read(path).map_err(|source| PluginError::Read {
+            name: plugin.name.clone(),
+            line: plugin.line,
+            path: path.clone(),
+            source,
+        }),
+    }
+}
+
+fn limits(plugin: &PluginConfig) -> Limits {
+    let of = &plugin.limits;
+    Limits {
+        fuel: of.fuel,
+        time: of.time,
+        memory: usize::try_from(of.memory).unwrap_or(usize::MAX),
+        proposals: of.proposals,
+        entry_bytes: of.entry_bytes,
+        log_lines: of.log_lines,
+        ..Limits::default()
+    }
+}

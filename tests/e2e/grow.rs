@@ -1,0 +1,83 @@
+//! Real sessions, grown in writes of random size under a running daemon with `auto-compact` at a small window.
+
+use std::fs;
+
+use crate::stage::{Stage, append, until};
+use crate::talk::Session;
+
+const COMPACT: &str = r#"[[plugin]]
+name = "auto-compact"
+grants = ["append:compaction"]
+[plugin.config]
+context-window = 1000
+at = "50%"
+reserve-tokens = 200
+keep-recent-tokens = 100
+"#;
+
+#[test]
+fn every_real_session_ends_with_the_compaction_in_its_context() {
+    let cases = concat!(env!("CARGO_MANIFEST_DIR"), "/../tests/cases/real");
+    let mut seed = 1;
+    let mut names: Vec<_> = fs::read_dir(cases).expect("the cases").flatten().map(|e| e.path()).collect();
+    names.retain(|path| path.extension().is_some_and(|ext| ext == "jsonl"));
+    names.sort();
+    assert!(names.len() >= 7, "{names:?}");
+    for case in names {
+        let whole = fs::read_to_string(&case).expect("a case");
+        let stage = Stage::new(400, COMPACT);
+        let daemon = stage.daemon(&["--backfill", "--closed"]);
+        let path = stage.session(&case.file_name().expect("a name").to_string_lossy());
+        let mut rest = whole.as_str();
+        while !rest.is_empty() {
+            let at = rest.floor_char_boundary(random(&mut seed) % 900 + 1).max(1);
+            append(&path, &rest[..at]);
+            rest = &rest[at..];
+        }
+        let before = Session::read(&path);
+        if !is_due(&before) {
+            daemon.end();
+            continue;
+        }
+        until(&case.display().to_string(), || Session::read(&path).compactions() > before.compactions());
+        daemon.end();
+        let after = Session::read(&path);
+        after.assert_sound();
+        let text = fs::read_to_string(&path).expect("the session");
+        assert!(text.starts_with(&whole), "what Pi wrote is untouched");
+        assert!(after.context().contains("compactionSummary"));
+        check_with_pi(&path);
+    }
+}
+
+/// Over the threshold of the config above, with something to summarise.
+fn is_due(session: &Session) -> bool {
+    let branch = session.branch();
+    let tokens = branch.tokens(&branch.context()).expect("tokens").total;
+    let settings = pi_session::compaction::PlanSettings { reserve: 200, keep_recent: 100 };
+    tokens > 400.0 && branch.plan(&settings).expect("a plan").is_some()
+}
+
+fn random(seed: &mut u64) -> usize {
+    *seed = seed.wrapping_mul(6_364_136_223_846_793_005).wrapping_add(1_442_695_040_888_963_407);
+    (*seed >> 33) as usize
+}
+
+/// The real Pi opens it, and has the compaction in its context. Where Pi is not at hand (`PI_DIR`, `ORACLE_NODE`) this is
+/// left to the machine that has it.
+fn check_with_pi(path: &std::path::Path) {
+    let (Some(pi), Some(node)) = (std::env::var_os("PI_DIR"), std::env::var_os("ORACLE_NODE")) else { return };
+    let oracle = concat!(env!("CARGO_MANIFEST_DIR"), "/../tests/oracle/oracle.mjs");
+    let output = std::process::Command::new(node)
+        .arg(oracle)
+        .args(["dump", "--default-leaf"])
+        .arg(path)
+        .env("PI_DIR", pi)
+        .output()
+        .expect("the oracle runs");
+    let answer: serde_json::Value = serde_json::from_slice(&output.stdout).expect("an answer");
+    assert_eq!(answer["loadError"], serde_json::Value::Null);
+    assert_eq!(answer["fileChangedByOpen"], false);
+    let roles = answer["leaves"][0]["messageRoles"].as_array().expect("roles");
+    assert!(roles.iter().any(|role| role == "compactionSummary"), "{roles:?}");
+}

@@ -1,0 +1,12 @@
+//! End to end: the real binary, real components, real files and signals.
+
+mod stage;
+mod talk;
+
+mod crash;
+mod follow;
+mod grow;
+mod hostile;
+mod once;
+mod pending;
+mod untouched;

@@ -1,0 +1,98 @@
+//! What waits: seen by later runs, judged again when its time comes, grafted once.
+
+use crate::stage::{Stage, scripted, until};
+use crate::talk::{Session, Talk, member};
+
+const FIRST: &str = r#"{"needs":["append:custom"],"on":["message:user"],"entry":[{"custom":{"type":"first"}}]}"#;
+
+#[test]
+fn the_second_plugin_sees_what_the_first_proposed_on_the_same_entry() {
+    let second = r#"{"needs":["append:custom"],"on":["message:user"],"entry":[
+        {"custom":{"type":"missed"},"unless":"first"},{"custom":{"type":"ran"}}]}"#;
+    let plugins =
+        [scripted("one", &["append:custom"], FIRST), scripted("two", &["append:custom"], second)].concat();
+    let stage = Stage::new(50, &plugins);
+    let daemon = stage.daemon(&[]);
+    let path = stage.session("a.jsonl");
+    let mut pi = Talk::begin(&path);
+    pi.user("hello");
+    pi.assistant("hi");
+    until("both grafts", || Session::read(&path).receipts() == 2);
+    let file = Session::read(&path);
+    assert_eq!((file.customs("first").len(), file.customs("ran").len(), file.customs("missed").len()), (1, 1, 0));
+    daemon.end();
+}
+
+#[test]
+fn a_graft_that_waits_through_five_entries_lands_once_on_the_leaf_of_that_moment() {
+    let stage = Stage::new(50, &scripted("one", &["append:custom"], FIRST));
+    let mut daemon = stage.daemon(&[]);
+    let path = stage.session("a.jsonl");
+    let mut pi = Talk::begin(&path);
+    pi.user("hello");
+    pi.call("c1", "bash");
+    daemon.wait_for("waiting");
+    pi.result("c1", "done");
+    pi.call("c2", "bash");
+    pi.result("c2", "done");
+    pi.call("c3", "bash");
+    assert_eq!(Session::read(&path).receipts(), 0);
+    pi.result("c3", "done");
+    let last = pi.assistant("all done");
+    until("the graft", || Session::read(&path).receipts() == 1);
+    let file = Session::read(&path);
+    assert_eq!(member(&file.customs("pi-graft.run")[0], &["parentId"]), last);
+    daemon.end();
+    stage.once(&["--backfill", "--closed"]);
+    assert_eq!(Session::read(&path).customs("first").len(), 1);
+}
+
+/// A batch of two edits waits; meanwhile Pi compacts, and the message it keeps is gone from the branch's context.
+#[test]
+fn a_batch_of_which_one_draft_is_stale_is_dropped_whole() {
+    let script = r#"{"needs":["append:custom","append:compaction"],"on":["message:user"],"entry":[
+        {"custom":{"type":"with-it"}},
+        {"compaction":{"summary":"what was said","first_kept":"$trigger"}}]}"#;
+    let stage = Stage::new(50, &scripted("one", &["append:custom", "append:compaction"], script));
+    let mut daemon = stage.daemon(&[]);
+    let path = stage.session("a.jsonl");
+    let mut pi = Talk::begin(&path);
+    pi.user("hello");
+    daemon.wait_for("proposed");
+    let kept = pi.assistant("hi");
+    // Pi itself compacts at this moment: ours would stand directly on it.
+    pi.entry("compaction", &format!(r#""summary":"Pi's own","firstKeptEntryId":"{kept}","tokensBefore":10"#));
+    daemon.wait_for("stale");
+    let file = Session::read(&path);
+    assert_eq!((file.receipts(), file.customs("with-it").len(), file.compactions()), (0, 0, 1));
+    assert!(daemon.log().contains("S12.5"), "{}", daemon.log());
+    daemon.end();
+}
+
+#[test]
+fn yesterdays_store_put_back_grafts_nothing_twice() {
+    let stage = Stage::new(50, &scripted("one", &["append:custom"], FIRST));
+    let path = stage.session("a.jsonl");
+    let mut daemon = stage.daemon(&[]);
+    let mut pi = Talk::begin(&path);
+    pi.user("hello");
+    pi.call("c1", "bash");
+    daemon.wait_for("waiting");
+    daemon.end();
+    let store = stage.path("state/state.redb");
+    let yesterday = std::fs::read(&store).expect("the store");
+    let mut pi = Talk::reopen(&path);
+    pi.result("c1", "done");
+    pi.assistant("hi");
+    let daemon = stage.daemon(&[]);
+    until("the graft", || Session::read(&path).receipts() == 1);
+    daemon.end();
+    std::fs::write(&store, yesterday).expect("yesterday's store");
+    let text = stage.once(&["--closed"]);
+    assert!(text.contains("already holds its receipt"), "{text}");
+    std::fs::remove_file(&store).expect("no store at all");
+    stage.once(&["--backfill", "--closed"]);
+    let file = Session::read(&path);
+    file.assert_sound();
+    assert_eq!((file.receipts(), file.customs("first").len()), (1, 1));
+}

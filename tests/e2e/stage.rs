@@ -1,0 +1,172 @@
+//! A folder with a config, sessions and a daemon.
+
+use std::fs::{self, File};
+use std::io::Write;
+use std::path::{Path, PathBuf};
+use std::process::{Child, Command, Output, Stdio};
+use std::time::{Duration, Instant};
+
+use tempfile::TempDir;
+
+/// How long a scene waits for what must come. Reached only when it does not come.
+const PATIENCE: Duration = Duration::from_secs(60);
+
+/// Everything of one scene, gone at its end.
+pub struct Stage {
+    dir: TempDir,
+}
+
+impl Stage {
+    /// A folder with a config: `settle` in milliseconds, and the plugins as TOML.
+    pub fn new(settle_ms: u64, plugins: &str) -> Stage {
+        let stage = Stage { dir: tempfile::tempdir().expect("a temporary folder") };
+        fs::create_dir_all(stage.root().join("--work--")).expect("a root");
+        stage.configure(settle_ms, plugins);
+        stage
+    }
+
+    /// Writes the config anew.
+    pub fn configure(&self, settle_ms: u64, plugins: &str) {
+        let (root, state) = (self.root(), self.path("state"));
+        let text = format!(
+            "[watch]\nroots = [{root:?}]\nsettle = \"{settle_ms}ms\"\nlive-hold = \"2s\"\n\n[state]\ndir = {state:?}\n\n{plugins}"
+        );
+        fs::write(self.path("config.toml"), text).expect("the config");
+    }
+
+    pub fn path(&self, name: &str) -> PathBuf {
+        self.dir.path().canonicalize().expect("the folder").join(name)
+    }
+
+    pub fn root(&self) -> PathBuf {
+        self.path("sessions")
+    }
+
+    pub fn session(&self, name: &str) -> PathBuf {
+        self.root().join("--work--").join(name)
+    }
+
+    pub fn command(&self, args: &[&str]) -> Command {
+        let mut command = Command::new(env!("CARGO_BIN_EXE_pi-graft"));
+        command.arg("--config").arg(self.path("config.toml")).args(args);
+        command.env("XDG_RUNTIME_DIR", self.path("runtime")).env("RUST_LOG", "debug");
+        // Compiled once for all scenes.
+        command.env("XDG_CACHE_HOME", concat!(env!("CARGO_TARGET_TMPDIR"), "/cache"));
+        command.stdin(Stdio::null());
+        command
+    }
+
+    pub fn run(&self, args: &[&str]) -> Output {
+        self.command(args).output().expect("the binary runs")
+    }
+
+    /// `run --once` with these further arguments; what it printed.
+    pub fn once(&self, args: &[&str]) -> String {
+        let output = self.run(&[&["run", "--once"], args].concat());
+        let text = format!("{}{}", String::from_utf8_lossy(&output.stdout), String::from_utf8_lossy(&output.stderr));
+        assert!(output.status.success(), "{text}");
+        text
+    }
+
+    /// Starts the daemon and waits until it follows.
+    pub fn daemon(&self, args: &[&str]) -> Daemon {
+        self.daemon_with(args, &[])
+    }
+
+    pub fn daemon_with(&self, args: &[&str], env: &[(&str, &str)]) -> Daemon {
+        let log = self.path("daemon.log");
+        let to = File::options().create(true).append(true).open(&log).expect("the log");
+        let mut command = self.command(&[&["run"], args].concat());
+        let child = command.envs(env.iter().copied()).stdout(Stdio::null()).stderr(to).spawn().expect("it starts");
+        let mut daemon = Daemon { child, log };
+        daemon.wait_for("following");
+        daemon
+    }
+}
+
+/// A running daemon, killed at the end of the scene if it still runs.
+pub struct Daemon {
+    child: Child,
+    log: PathBuf,
+}
+
+impl Daemon {
+    pub fn log(&self) -> String {
+        fs::read_to_string(&self.log).expect("the log")
+    }
+
+    pub fn wait_for(&mut self, text: &str) {
+        let (log, child) = (self.log.clone(), &mut self.child);
+        until(&format!("{text:?} in the log"), || {
+            let there = fs::read_to_string(&log).expect("the log").contains(text);
+            let ended = child.try_wait().expect("its state");
+            assert!(there || ended.is_none(), "it ended: {}", fs::read_to_string(&log).expect("the log"));
+            there
+        });
+    }
+
+    pub fn signal(&self, signal: rustix::process::Signal) {
+        let pid = rustix::process::Pid::from_raw(self.child.id().cast_signed()).expect("a pid");
+        rustix::process::kill_process(pid, signal).expect("a signal");
+    }
+
+    /// Ends it in order and gives its log.
+    pub fn end(mut self) -> String {
+        self.signal(rustix::process::Signal::TERM);
+        let status = self.child.wait().expect("it ends");
+        assert!(status.success(), "{status}: {}", self.log());
+        self.log()
+    }
+
+    /// As the power does.
+    pub fn kill(mut self) {
+        self.child.kill().expect("it can be killed");
+        self.child.wait().expect("it ends");
+    }
+
+    /// Waits until it has ended by itself.
+    pub fn wait_for_end(mut self) {
+        let child = &mut self.child;
+        until("its end", || child.try_wait().expect("its state").is_some());
+    }
+}
+
+impl Drop for Daemon {
+    fn drop(&mut self) {
+        let _ = self.child.kill();
+        let _ = self.child.wait();
+    }
+}
+
+/// Waits for what must come.
+pub fn until(what: &str, mut there: impl FnMut() -> bool) {
+    let end = Instant::now() + PATIENCE;
+    while !there() {
+        assert!(Instant::now() < end, "waited in vain for {what}");
+        std::thread::sleep(Duration::from_millis(10));
+    }
+}
+
+pub fn append(path: &Path, text: &str) {
+    let mut file = File::options().create(true).append(true).open(path).expect("the session");
+    file.write_all(text.as_bytes()).expect("written");
+}
+
+/// A `[[plugin]]` that is the scripted guest with this script (JSON) and these grants.
+pub fn scripted(name: &str, grants: &[&str], script: &str) -> String {
+    let wasm = concat!(env!("CARGO_MANIFEST_DIR"), "/../tests/guests/prebuilt/scripted.wasm");
+    let config: toml::Value = serde_json::from_str(script).expect("a script");
+    let config = toml::to_string(&Wrapped { plugin: vec![Config { config }] }).expect("TOML");
+    let config = config.replacen("[[plugin]]", "", 1);
+    format!("[[plugin]]\nname = {name:?}\npath = {wasm:?}\ngrants = {grants:?}\n{config}\n")
+}
+
+#[derive(serde::Serialize)]
+struct Wrapped {
+    plugin: Vec<Config>,
+}
+
+#[derive(serde::Serialize)]
+struct Config {
+    config: toml::Value,
+}

@@ -1,0 +1,160 @@
+//! Writing a session as Pi would, and reading what became of it.
+
+use std::path::{Path, PathBuf};
+use std::sync::Arc;
+
+use pi_session::Tree;
+use pi_session::branch::Branch;
+use pi_session::entry::EntryKind;
+use pi_session::json::{Json, quoted};
+use pi_session::time::iso;
+use pi_session::tree::Source;
+
+use crate::stage::append;
+
+/// A session that is being written: as by a Pi that keeps its leaf in memory.
+pub struct Talk {
+    path: PathBuf,
+    leaf: Option<String>,
+    count: u32,
+}
+
+impl Talk {
+    /// Begins a session.
+    pub fn begin(path: &Path) -> Talk {
+        let id = path.file_stem().expect("a name").to_string_lossy().into_owned();
+        let header = format!(r#"{{"type":"session","version":3,"id":"{id}","timestamp":"{}","cwd":"/work"}}"#, now());
+        append(path, &format!("{header}\n"));
+        Talk { path: path.to_path_buf(), leaf: None, count: 0 }
+    }
+
+    /// Opens it as a new Pi would: the leaf is the last entry.
+    pub fn reopen(path: &Path) -> Talk {
+        let file = Session::read(path);
+        let count = file.tree.entries().len() as u32 + 1000;
+        Talk { path: path.to_path_buf(), leaf: file.ids().last().cloned(), count }
+    }
+
+    pub fn user(&mut self, text: &str) -> String {
+        self.message(&format!(r#""role":"user","content":{}"#, quoted(text)))
+    }
+
+    /// A finished answer.
+    pub fn assistant(&mut self, text: &str) -> String {
+        self.answer(&format!(r#"{{"type":"text","text":{}}}"#, quoted(text)), "stop")
+    }
+
+    /// A call without its result yet.
+    pub fn call(&mut self, id: &str, tool: &str) -> String {
+        self.answer(&format!(r#"{{"type":"toolCall","id":"{id}","name":"{tool}","arguments":{{}}}}"#), "toolUse")
+    }
+
+    pub fn result(&mut self, call: &str, text: &str) -> String {
+        let text = quoted(text);
+        self.message(&format!(
+            r#""role":"toolResult","toolCallId":"{call}","toolName":"bash","content":[{{"type":"text","text":{text}}}],"isError":false"#
+        ))
+    }
+
+    pub fn answer(&mut self, content: &str, stop: &str) -> String {
+        self.message(&format!(
+            r#""role":"assistant","content":[{content}],"api":"x","provider":"p","model":"m","usage":{{"input":10,"output":5,"cacheRead":0,"cacheWrite":0,"totalTokens":15,"cost":{{"total":0}}}},"stopReason":"{stop}""#
+        ))
+    }
+
+    fn message(&mut self, members: &str) -> String {
+        self.entry("message", &format!(r#""message":{{{members},"timestamp":{}}}"#, now_ms()))
+    }
+
+    pub fn entry(&mut self, kind: &str, members: &str) -> String {
+        let (id, line) = self.line(kind, members);
+        append(&self.path, &line);
+        id
+    }
+
+    /// The line of the next entry, not written.
+    pub fn line(&mut self, kind: &str, members: &str) -> (String, String) {
+        self.count += 1;
+        let id = format!("{:08x}", self.count);
+        let parent = self.leaf.replace(id.clone()).map_or("null".to_owned(), |leaf| format!("\"{leaf}\""));
+        let time = now();
+        let line = format!(
+            "{{\"type\":\"{kind}\",\"id\":\"{id}\",\"parentId\":{parent},\"timestamp\":\"{time}\",{members}}}\n"
+        );
+        (id, line)
+    }
+}
+
+fn now_ms() -> i64 {
+    pi_graft::daemon::world::now_ms()
+}
+
+fn now() -> String {
+    iso(now_ms())
+}
+
+/// A session as it stands in its file.
+pub struct Session {
+    pub tree: Arc<Tree>,
+    bytes: Vec<u8>,
+}
+
+impl Session {
+    pub fn read(path: &Path) -> Session {
+        let bytes = std::fs::read(path).expect("the session");
+        Session { tree: Arc::new(Tree::from_bytes(&bytes)), bytes }
+    }
+
+    pub fn ids(&self) -> Vec<String> {
+        let id = |e: &pi_session::entry::Entry| self.tree.id_text(e.id).to_owned();
+        self.tree.entries().iter().map(id).collect()
+    }
+
+    /// The JSON of every entry of this `customType`.
+    pub fn customs(&self, custom_type: &str) -> Vec<String> {
+        let is = |e: &&pi_session::entry::Entry| self.tree.word(e) == custom_type;
+        self.tree.entries().iter().filter(is).map(|e| self.text(e)).collect()
+    }
+
+    fn text(&self, entry: &pi_session::entry::Entry) -> String {
+        let at = entry.offset as usize;
+        String::from_utf8_lossy(&self.bytes[at..at + entry.len as usize]).into_owned()
+    }
+
+    pub fn receipts(&self) -> usize {
+        self.customs("pi-graft.run").len()
+    }
+
+    pub fn compactions(&self) -> usize {
+        self.tree.entries().iter().filter(|e| e.kind == EntryKind::Compaction).count()
+    }
+
+    pub fn branch(&self) -> Branch {
+        let source: Arc<dyn Source> = Arc::new(self.bytes.clone());
+        Branch::of_leaf(&self.tree, source).expect("a branch")
+    }
+
+    /// All messages of the leaf's context as one text.
+    pub fn context(&self) -> String {
+        let branch = self.branch();
+        let context = branch.context();
+        context.entries.iter().flat_map(|e| branch.messages(e).expect("messages")).collect::<Vec<_>>().join("\n")
+    }
+
+    /// No line torn, glued, doubled or without its parent.
+    pub fn assert_sound(&self) {
+        assert_eq!(self.tree.problems(), [], "{}", String::from_utf8_lossy(&self.bytes));
+        let mut ids = self.ids();
+        ids.sort();
+        let count = ids.len();
+        ids.dedup();
+        assert_eq!(ids.len(), count, "an id stands twice");
+    }
+}
+
+/// A member of an entry's JSON, as text.
+pub fn member(entry: &str, path: &[&str]) -> String {
+    let json = Json::parse(entry.as_bytes()).expect("JSON");
+    let found = path.iter().try_fold(json, |json, name| json.get(name));
+    found.map_or_else(String::new, |json| json.as_str().unwrap_or_else(|| json.to_text()).into_owned())
+}
