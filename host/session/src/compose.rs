@@ -137,10 +137,11 @@ struct Chain<'a> {
 impl<'a> Chain<'a> {
     /// A chain that begins behind the leaf, at a time not before the leaf's (S12.2).
     fn on(branch: &Branch, now_ms: i64, random: &'a mut dyn FnMut() -> [u8; 16]) -> Result<Chain<'a>, Refusal> {
+        validate::appendable(branch)?;
         let parent = branch.leaf_id().map(str::to_owned);
         parent.iter().try_for_each(|id| validate::writable_id(id, Rule::IDENTITY))?;
-        let leaf = branch.len().checked_sub(1).map(|place| branch.item(place).facts);
-        let time_ms = leaf.and_then(|leaf| leaf.time_ms).map_or(now_ms, |time| time.max(now_ms));
+        let leaf = branch.len().checked_sub(1).map(|place| branch.facts(place).time_ms);
+        let time_ms = leaf.flatten().map_or(now_ms, |time| time.max(now_ms));
         let (branch, time) = (branch.clone(), time::iso(time_ms));
         Ok(Chain { branch, parent, time, time_ms, random, entries: Vec::new() })
     }
@@ -151,10 +152,7 @@ impl<'a> Chain<'a> {
         let stamp = Stamp { id: &id, parent: self.parent.as_deref(), timestamp: &self.time };
         let mut line = draft.entry_json(Some(&stamp), count.as_ref().map(Count::as_counted).as_ref()).into_bytes();
         line.push(b'\n');
-        let text = draft.entry_json(None, count.as_ref().map(Count::as_counted).as_ref());
-        self.branch
-            .push(&text, &Arc::new(Origin::default()))
-            .map_err(|reason| BranchError::Changed { offset: 0, reason })?;
+        push(&mut self.branch, draft, count.as_ref(), &Arc::default());
         self.parent = Some(id.clone());
         self.entries.push(ComposedEntry { id, line });
         Ok(())
@@ -176,9 +174,15 @@ impl<'a> Chain<'a> {
     }
 }
 
+/// Puts a draft behind a branch, as if it had been appended.
+pub(crate) fn push(branch: &mut Branch, draft: &Draft, count: Option<&Count>, origin: &Arc<Origin>) {
+    let text = draft.entry_json(None, count.map(Count::as_counted).as_ref());
+    branch.push(&text, origin).expect("a draft's entry is put together from checked JSON");
+}
+
 /// What the host counts for a compaction (S12.5).
 pub(crate) struct Count {
-    tokens_before: u64,
+    tokens_before: String,
     system_message: Option<String>,
 }
 
@@ -189,12 +193,23 @@ impl Count {
             return Ok(None);
         }
         let context = branch.context();
-        let tokens_before = branch.tokens(&context)?.total as u64;
-        Ok(Some(Count { tokens_before, system_message: branch.system(&context)?.message(Some(time_ms)) }))
+        let total = branch.tokens(&context)?.total;
+        let system_message = branch.system(&context)?.message(Some(time_ms)).map(one_line);
+        Ok(Some(Count { tokens_before: number(total), system_message }))
     }
 
     /// The same, borrowed.
     pub(crate) fn as_counted(&self) -> Counted<'_> {
-        Counted { tokens_before: self.tokens_before, system_message: self.system_message.as_deref() }
+        Counted { tokens_before: &self.tokens_before, system_message: self.system_message.as_deref() }
     }
+}
+
+/// A count as JavaScript writes it. A reported usage beyond all numbers must still become one (S12.9).
+fn number(count: f64) -> String {
+    ryu_js::Buffer::new().format(count.clamp(0.0, f64::MAX)).to_owned()
+}
+
+/// Raw line breaks in JSON stand between its parts, where a space says the same (S12.7).
+fn one_line(json: String) -> String {
+    json.replace(['\n', '\r'], " ")
 }

@@ -87,7 +87,7 @@ impl Pairs {
 impl EndsCache {
     /// What the entry at `place` shows of calls and results.
     fn ends(&mut self, branch: &Branch, place: u32, shown: Shown) -> Result<Arc<Ends>, BranchError> {
-        let role = branch.item(place).facts.role;
+        let role = branch.facts(place).role;
         if !matches!(role, Role::Assistant | Role::ToolResult) {
             return Ok(Arc::default());
         }
@@ -104,9 +104,8 @@ impl EndsCache {
         if let Some(ends) = self.0.get(&place) {
             return Ok(ends.clone());
         }
-        let text = branch.text(place)?;
-        let message = Json::parse(&text).ok().and_then(|entry| entry.get("message"));
-        let ends = Arc::new(message.map(|message| ends_of(message, role)).unwrap_or_default());
+        let ends = branch.read(place, |entry| entry.get("message").map(|message| ends_of(message, role)))?;
+        let ends = Arc::new(ends.unwrap_or_default());
         self.0.insert(place, ends.clone());
         Ok(ends)
     }
@@ -114,9 +113,8 @@ impl EndsCache {
 
 /// What an assistant message shows after the edit at place `by`.
 fn replaced(branch: &Branch, by: u32) -> Result<Arc<Ends>, BranchError> {
-    let text = branch.text(by)?;
-    let replacement = Json::parse(&text).ok().and_then(|edit| edit.get("replacement"));
-    Ok(Arc::new(replacement.map(|message| ends_of(message, Role::Assistant)).unwrap_or_default()))
+    let ends = branch.read(by, |edit| edit.get("replacement").map(|message| ends_of(message, Role::Assistant)))?;
+    Ok(Arc::new(ends.unwrap_or_default()))
 }
 
 /// The ids in a message, or in a replacement, which has its content at the same name.

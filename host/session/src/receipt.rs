@@ -8,8 +8,8 @@
 use crate::branch::{Branch, BranchError, Item};
 use crate::draft::{Draft, RECEIPT_TYPE};
 use crate::entry::EntryKind;
-use crate::json::{Json, Kind};
-use crate::strict::{canonical, quoted};
+use crate::json::{Json, Kind, quoted};
+use crate::strict::canonical;
 
 /// The `data` of a receipt.
 #[derive(Clone, PartialEq, Eq, Debug, Default)]
@@ -143,9 +143,7 @@ fn receipt_at(branch: &Branch, place: u32) -> Result<Option<Receipt>, BranchErro
     if !is_receipt(&item) {
         return Ok(None);
     }
-    let text = branch.text(place)?;
-    let entry = Json::parse(&text).ok();
-    Ok(entry.and_then(|entry| Receipt::parse(entry.get("data")?)))
+    branch.read(place, |entry| Receipt::parse(entry.get("data")?))
 }
 
 /// Whether the entry is a receipt, and in the file.
@@ -169,8 +167,7 @@ fn contents_behind(branch: &Branch, place: u32, max: usize) -> Result<Vec<Option
         if item.id.is_none() || is_receipt(&item) || !may_be_grafted(item.facts.kind) {
             break;
         }
-        let text = branch.text(place)?;
-        contents.push(Json::parse(&text).ok().and_then(content));
+        contents.push(branch.read(place, content)?);
     }
     Ok(contents)
 }

@@ -23,8 +23,14 @@ impl Rule {
     pub const EDIT: Rule = Rule("S12.6");
     /// The entry cannot be one line.
     pub const LINE: Rule = Rule("S12.7");
-    /// The session's version is not 3, or it cannot be written to for another reason.
-    pub const NOT_WRITABLE: Rule = Rule("S11.2");
+    /// The session is of version 1 or 2 and has to be migrated before anything is written to it.
+    pub const OLD_VERSION: Rule = Rule("S11.2");
+    /// The session is of a version above 3, which is never written.
+    pub const NEWER_VERSION: Rule = Rule("S3");
+    /// The file is no session, or not begun.
+    pub const NO_SESSION: Rule = Rule("S2.3");
+    /// Pi has no leaf here, since the last entry has no id.
+    pub const NO_LEAF: Rule = Rule("S2.2");
     /// Another run has proposed something for the same target, and it is still pending.
     pub const PENDING: Rule = Rule("pending");
     /// The draft names an entry that is not in the file yet.

@@ -5,7 +5,7 @@
 
 use std::collections::{BTreeMap, HashSet};
 
-use crate::json::{Json, Kind};
+use crate::json::{Json, Kind, quoted};
 
 /// How deep arrays and objects may be nested in JSON that is given to us.
 pub const MAX_DEPTH: u32 = 256;
@@ -153,27 +153,6 @@ fn unique_keys_of(object: Json<'_>) -> Result<(), JsonFault> {
     Ok(())
 }
 
-/// `text` as a JSON string, escaped as `JSON.stringify` escapes it.
-pub fn quoted(text: &str) -> String {
-    let mut out = String::with_capacity(text.len() + 2);
-    out.push('"');
-    for c in text.chars() {
-        match c {
-            '"' => out.push_str("\\\""),
-            '\\' => out.push_str("\\\\"),
-            '\n' => out.push_str("\\n"),
-            '\r' => out.push_str("\\r"),
-            '\t' => out.push_str("\\t"),
-            '\u{8}' => out.push_str("\\b"),
-            '\u{c}' => out.push_str("\\f"),
-            '\0'..='\u{1f}' => out.push_str(&format!("\\u{:04x}", u32::from(c))),
-            _ => out.push(c),
-        }
-    }
-    out.push('"');
-    out
-}
-
 /// One spelling for all JSON texts that JavaScript holds to be the same value, keys in one order.
 ///
 /// What went through Pi was parsed and written again; this is how it is recognised (product 4.5).
@@ -266,10 +245,5 @@ mod tests {
         assert!(!same("[1,2]", "[2,1]"));
         assert!(!same("[]", "{}"));
         assert!(!same("[[1],2]", "[[1,2]]"));
-    }
-
-    #[test]
-    fn strings_are_escaped_as_javascript_escapes_them() {
-        assert_eq!(quoted("a\"\\\n\u{1}\u{7f}\u{2028}é"), "\"a\\\"\\\\\\n\\u0001\u{7f}\u{2028}é\"");
     }
 }

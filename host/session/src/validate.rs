@@ -10,8 +10,8 @@ mod walk;
 use crate::branch::{Branch, Origin};
 use crate::draft::Draft;
 use crate::pairing::EndsCache;
-use crate::refusal::{Refusal, Rule};
-pub(crate) use place::writable_id;
+use crate::refusal::Refusal;
+pub(crate) use place::{appendable, writable_id};
 use std::sync::Arc;
 use walk::{Rules, Walked};
 

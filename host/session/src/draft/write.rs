@@ -1,7 +1,8 @@
 //! Drafts as the entries that they become, in the order of keys in which Pi writes them.
 
 use super::Draft;
-use crate::strict::{RawJson, quoted};
+use crate::json::quoted;
+use crate::strict::RawJson;
 
 /// What the host gives every entry.
 pub(crate) struct Stamp<'a> {
@@ -15,8 +16,8 @@ pub(crate) struct Stamp<'a> {
 
 /// What the host adds to a compaction (S12.5).
 pub(crate) struct Counted<'a> {
-    /// Tokens of the context just before.
-    pub tokens_before: u64,
+    /// Tokens of the context just before, as JSON.
+    pub tokens_before: &'a str,
     /// The replayed system message as JSON, if there is one (S6.2).
     pub system_message: Option<&'a str>,
 }
@@ -94,7 +95,7 @@ impl Members {
 
     fn counted_before(&mut self, counted: Option<&Counted<'_>>) -> &mut Members {
         match counted {
-            Some(counted) => self.raw("tokensBefore", &counted.tokens_before.to_string()),
+            Some(counted) => self.raw("tokensBefore", counted.tokens_before),
             None => self,
         }
     }

@@ -1,20 +1,25 @@
 //! Where a draft would stand: whether its target is there, may be edited, is in the context and is nobody else's
 //! (S12.5, S12.6, product 4.4).
 
+use std::cell::OnceCell;
 use std::collections::HashSet;
 
 use crate::branch::Branch;
 use crate::context::Shown;
 use crate::draft::{Draft, fields};
 use crate::entry::{EntryKind, Role};
+use crate::header::Version;
 use crate::refusal::{Refusal, Rule};
 use crate::shape::{Owner, check_content};
 use crate::strict::RawJson;
+use crate::tree::{Leaf, Status};
 
 /// What is known of a branch before the first draft is judged.
 pub(super) struct Placed {
-    /// The places that the context shows, by what is in the file.
-    shown: HashSet<u32>,
+    /// The branch whose context counts: what is in the file.
+    file: Branch,
+    /// The places in that context, once they are asked for.
+    shown: OnceCell<HashSet<u32>>,
     /// The places that a pending edit of another run names.
     edited: HashSet<u32>,
     /// Another run's compaction is pending.
@@ -24,24 +29,45 @@ pub(super) struct Placed {
 impl Placed {
     /// Looks at `branch`. What only a pending compaction hides counts as shown: it may never land.
     pub(super) fn on(branch: &Branch) -> Placed {
-        let pending: Vec<_> = (branch.in_file()..branch.len()).map(|place| branch.item(place)).collect();
-        let of_kind = |kind| pending.iter().filter(move |item| item.facts.kind == kind);
+        let pending: Vec<_> = (branch.in_file()..branch.len()).map(|place| branch.facts(place)).collect();
+        let edits = pending.iter().filter(|facts| facts.kind == EntryKind::ContextEdit);
         Placed {
-            shown: shown_in(&branch.without_pending()),
-            edited: of_kind(EntryKind::ContextEdit).filter_map(|item| branch.place_of_ix(item.facts.names?)).collect(),
-            compacting: of_kind(EntryKind::Compaction).next().is_some(),
+            file: branch.without_pending(),
+            shown: OnceCell::new(),
+            edited: edits.filter_map(|edit| branch.place_of_ix(edit.names?)).collect(),
+            compacting: pending.iter().any(|facts| facts.kind == EntryKind::Compaction),
         }
+    }
+
+    /// Whether the entry at `place` is in the context, omitted ones included.
+    fn shows(&self, place: u32) -> bool {
+        let places = || self.file.context().entries.iter().map(|entry| entry.place).collect();
+        self.shown.get_or_init(places).contains(&place)
     }
 
     /// Looks at the context again, after a compaction that will be in the file before what follows.
     pub(super) fn look_again(&mut self, branch: &Branch) {
-        self.shown = shown_in(branch);
+        self.file = branch.clone();
+        self.shown = OnceCell::new();
     }
 }
 
-/// The places of the entries in the context, omitted ones included.
-fn shown_in(branch: &Branch) -> HashSet<u32> {
-    branch.context().entries.iter().map(|entry| entry.place).collect()
+/// Whether anything may be appended behind this branch at all (S3, S11.2, S2.2).
+pub(crate) fn appendable(branch: &Branch) -> Result<(), Refusal> {
+    let tree = branch.tree();
+    let version = tree.header().filter(|_| tree.status() == Status::Session).map(|header| header.version);
+    let (rule, message) = match version {
+        None => (Rule::NO_SESSION, "the file has no session header yet: nothing can hang on it"),
+        Some(Version::V1 | Version::V2) => {
+            (Rule::OLD_VERSION, "the session is of an old version: run `pi-graft session migrate` first")
+        }
+        Some(Version::Newer) => (Rule::NEWER_VERSION, "the session is of a version above 3, which is never written to"),
+        Some(Version::V3) if branch.in_file() == 0 && tree.leaf() != Leaf::None => {
+            (Rule::NO_LEAF, "Pi has no leaf in this file, since its last entry has no id: name an entry to go on from")
+        }
+        Some(Version::V3) => return Ok(()),
+    };
+    Err(Refusal::new(rule, message))
 }
 
 /// An edit that may stand, or why not.
@@ -63,7 +89,7 @@ pub(super) fn edit(
         return Ok(Edit::Hidden(absent(branch, target)));
     };
     let owner = editable(branch, place, target)?;
-    if !placed.shown.contains(&place) {
+    if !placed.shows(place) {
         return Ok(Edit::Hidden(summarised(target)));
     }
     if placed.edited.contains(&place) {
@@ -116,7 +142,7 @@ fn summarised(target: &str) -> Refusal {
 
 /// Whose content the entry at `place` shows, if it is one that may be edited (S7.1).
 fn editable(branch: &Branch, place: u32, target: &str) -> Result<Owner, Refusal> {
-    let facts = branch.item(place).facts;
+    let facts = branch.facts(place);
     match (facts.kind, facts.role) {
         (EntryKind::CustomMessage, _) | (EntryKind::Message, Role::User | Role::ToolResult) => Ok(Owner::Plain),
         (EntryKind::Message, Role::Assistant) => Ok(Owner::Assistant),
@@ -138,7 +164,7 @@ fn fit(replacement: &RawJson, owner: Owner, branch: &Branch, place: u32) -> Resu
         return Err(Refusal::new(Rule::FIELDS, "`replacement` has no `content`"));
     };
     fields(check_content(content, owner), "replacement.content")?;
-    let takes_blocks = matches!(branch.item(place).facts.role, Role::Assistant | Role::ToolResult);
+    let takes_blocks = matches!(branch.facts(place).role, Role::Assistant | Role::ToolResult);
     if !takes_blocks || content.as_str().is_none() {
         return Ok(replacement.clone());
     }
@@ -174,14 +200,13 @@ fn off_path(id: &str) -> String {
 fn follows_compaction(branch: &Branch) -> bool {
     let entries = branch.context().entries;
     let Some(first) = entries.first() else { return false };
-    let is_summary = branch.item(first.place).facts.kind == EntryKind::Compaction && first.shown == Shown::AsIs;
-    let gives = |shown| matches!(shown, Shown::AsIs | Shown::Replaced { .. });
-    is_summary && !entries.iter().any(|entry| entry.place > first.place && gives(entry.shown))
+    let is_summary = branch.facts(first.place).kind == EntryKind::Compaction && first.shown == Shown::AsIs;
+    is_summary && !entries.iter().any(|entry| entry.place > first.place && entry.gives())
 }
 
 /// For the order within a list of edits: a result stands before its call (product 4.5).
 pub(super) fn is_edit_of_other_than_result(branch: &Branch, draft: &Draft) -> bool {
     let Draft::ContextEdit { target, .. } = draft else { return false };
-    let role = branch.place_of(target).map(|place| branch.item(place).facts.role);
+    let role = branch.place_of(target).map(|place| branch.facts(place).role);
     role != Some(Role::ToolResult)
 }

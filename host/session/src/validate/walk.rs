@@ -5,7 +5,7 @@ use std::sync::Arc;
 use super::place::{self, Edit, Placed};
 use super::{DraftLimits, Order};
 use crate::branch::{Branch, BranchError, Origin};
-use crate::compose::Count;
+use crate::compose::{Count, push};
 use crate::draft::{Draft, Stamp};
 use crate::pairing::{EndsCache, Loose, Pairs};
 use crate::refusal::{Refusal, Rule};
@@ -92,15 +92,17 @@ impl Walk<'_> {
     }
 
     fn try_step(&mut self, at: usize, draft: &Draft) -> Result<(), Verdict> {
+        place::appendable(&self.walked.branch)?;
         self.check_count()?;
         let draft = self.fit(draft)?;
         let is_compaction = matches!(draft, Draft::Compaction { .. });
         if is_compaction && self.rules.order == Order::Batch {
             self.look_at_pairs();
         }
-        self.check_bytes(&draft)?;
+        let count = Count::before(&draft, &self.walked.branch, SOME_TIME_MS)?;
+        self.check_bytes(&draft, count.as_ref())?;
         self.note(at, &draft)?;
-        push(&mut self.walked.branch, &draft, &self.rules.origin)?;
+        push(&mut self.walked.branch, &draft, count.as_ref(), &self.rules.origin);
         self.walked.drafts.push(draft);
         if is_compaction && self.rules.order == Order::AsGiven {
             self.placed.look_again(&self.walked.branch);
@@ -135,23 +137,21 @@ impl Walk<'_> {
     }
 
     /// Counts the line as it will be written; the plugin's part of it has a limit of its own (S12.7).
-    fn check_bytes(&mut self, draft: &Draft) -> Result<(), Verdict> {
-        let (own, whole) = line_bytes(&self.walked.branch, draft)?;
+    fn check_bytes(&mut self, draft: &Draft, count: Option<&Count>) -> Result<(), Refusal> {
+        let (own, whole) = line_bytes(self.walked.branch.leaf_id(), draft, count);
         let limits = self.rules.limits;
         if own > limits.entry_bytes {
-            let message =
-                format!("the entry would have {own} bytes, the limit is {}: make it shorter", limits.entry_bytes);
-            return Err(Refusal::new(Rule::LINE, message).into());
-        }
-        if self.bytes + whole > limits.batch_bytes {
-            let message = format!(
-                "the batch would have {} bytes as written, the limit is {}: propose less in one run",
-                self.bytes + whole,
-                limits.batch_bytes
-            );
-            return Err(Refusal::new(Rule::LIMIT, message).into());
+            let most = limits.entry_bytes;
+            let message = format!("the entry would have {own} bytes, the limit is {most}: make it shorter");
+            return Err(Refusal::new(Rule::LINE, message));
         }
         self.bytes += whole;
+        if self.bytes > limits.batch_bytes {
+            let (bytes, most) = (self.bytes, limits.batch_bytes);
+            let message = format!("the batch would have {bytes} bytes, the limit is {most}: propose less in one run");
+            self.bytes -= whole;
+            return Err(Refusal::new(Rule::LIMIT, message));
+        }
         Ok(())
     }
 
@@ -251,18 +251,10 @@ fn cuts_of(stretch: &[(usize, Option<u32>)]) -> Vec<usize> {
 /// Any time of today's length, for counting bytes.
 const SOME_TIME_MS: i64 = 1_700_000_000_000;
 
-/// Puts a draft behind the branch.
-fn push(branch: &mut Branch, draft: &Draft, origin: &Arc<Origin>) -> Result<(), BranchError> {
-    branch.push(&draft.to_json(), origin).map_err(|reason| BranchError::Changed { offset: 0, reason })
-}
-
 /// Bytes of the line: the plugin's part, and the whole with what the host adds.
-fn line_bytes(branch: &Branch, draft: &Draft) -> Result<(u64, u64), BranchError> {
+fn line_bytes(leaf: Option<&str>, draft: &Draft, count: Option<&Count>) -> (u64, u64) {
     const ID: &str = "00000000";
-    let parent = branch.leaf_id().unwrap_or(ID);
-    let stamp = Stamp { id: ID, parent: Some(parent), timestamp: "1970-01-01T00:00:00.000Z" };
-    let own = draft.entry_json(Some(&stamp), None).len() as u64 + 1;
-    let counted = Count::before(draft, branch, SOME_TIME_MS)?;
-    let whole = draft.entry_json(Some(&stamp), counted.as_ref().map(Count::as_counted).as_ref()).len() as u64 + 1;
-    Ok((own, whole))
+    let stamp = Stamp { id: ID, parent: leaf.or(Some(ID)), timestamp: "1970-01-01T00:00:00.000Z" };
+    let bytes = |count: Option<&Count>| draft.entry_json(Some(&stamp), count.map(Count::as_counted).as_ref()).len() + 1;
+    (bytes(None) as u64, bytes(count) as u64)
 }
