@@ -1,0 +1,272 @@
+//! The plugin's config, checked strictly: an error names its key.
+use std::collections::BTreeMap;
+
+use pi_graft_plugin::Json;
+use pi_graft_plugin::serde::{Deserialize, Deserializer, de::DeserializeOwned, de::Error as _};
+
+/// The keys there are.
+const KEYS: &str = "context-window, at, reserve-tokens, keep-recent-tokens, min-growth, when-pi-disabled, take-over, \
+                    summary, summary-bytes, models";
+
+/// What `[plugin.config]` says. Tokens unless it says bytes.
+#[derive(Debug, Clone, PartialEq)]
+pub struct Config {
+    /// The context window, and Pi's two numbers, for every model.
+    pub numbers: Numbers,
+    /// The same for single models, by `provider/id` or `id`; they win.
+    pub models: BTreeMap<String, Numbers>,
+    /// When it is due.
+    pub at: Amount,
+    /// How much the context must have grown since the compaction before.
+    pub min_growth: Amount,
+    /// Goes on where Pi's own compaction is off.
+    pub when_pi_disabled: bool,
+    /// Takes the place of Pi's own compaction too, although no model made the summary.
+    pub take_over_always: bool,
+    /// Most bytes of a summary, file lists included.
+    pub summary_bytes: usize,
+}
+
+/// Numbers that may be set for a model; what is not, Pi's settings say.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
+pub struct Numbers {
+    /// The context window.
+    pub window: Option<u64>,
+    /// What is kept free of it.
+    pub reserve: Option<u64>,
+    /// What stays as it is of the newest part.
+    pub keep_recent: Option<u64>,
+}
+
+/// So many tokens, or a share of something.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Amount {
+    /// Tokens.
+    Tokens(u64),
+    /// Per cent.
+    Percent(u64),
+}
+
+impl Amount {
+    /// In tokens, where `whole` is 100 %.
+    #[must_use]
+    pub fn of(self, whole: u64) -> u64 {
+        match self {
+            Self::Tokens(tokens) => tokens,
+            Self::Percent(percent) => whole / 100 * percent + whole % 100 * percent / 100,
+        }
+    }
+}
+
+impl Default for Config {
+    fn default() -> Self {
+        Self {
+            numbers: Numbers::default(),
+            models: BTreeMap::new(),
+            at: Amount::Percent(80),
+            min_growth: Amount::Percent(10),
+            when_pi_disabled: false,
+            take_over_always: false,
+            summary_bytes: 12 * 1024,
+        }
+    }
+}
+
+impl<'de> Deserialize<'de> for Config {
+    fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
+        let keys = BTreeMap::<String, Json>::deserialize(deserializer)?;
+        Self::read(&keys).map_err(D::Error::custom)
+    }
+}
+
+impl Config {
+    fn read(keys: &BTreeMap<String, Json>) -> Result<Self, String> {
+        let mut config = Self::default();
+        for (key, value) in keys {
+            if !config.numbers.set(key, key, value)? {
+                config.set(key, value)?;
+            }
+        }
+        config.numbers.check("")?;
+        Ok(config)
+    }
+
+    fn set(&mut self, key: &str, value: &Json) -> Result<(), String> {
+        match key {
+            "at" => self.at = amount(key, value)?,
+            "min-growth" => self.min_growth = amount(key, value)?,
+            "when-pi-disabled" => self.when_pi_disabled = typed(key, value, "true or false")?,
+            "take-over" => self.take_over_always = choice(key, value, &["model", "always"])? == "always",
+            "summary" => drop(choice(key, value, &["extractive"])?),
+            "summary-bytes" => self.summary_bytes = bytes(key, value)?,
+            "models" => self.models = models(key, value)?,
+            _ => return Err(format!("unknown key `{key}`; there are {KEYS}")),
+        }
+        Ok(())
+    }
+
+    /// The numbers for a model, which is named by its id, perhaps behind its provider.
+    #[must_use]
+    pub fn numbers_for(&self, provider: Option<&str>, id: Option<&str>) -> Numbers {
+        let full = provider.zip(id).map(|(provider, id)| [provider, "/", id].concat());
+        let own = full.and_then(|name| self.models.get(&name)).or_else(|| self.models.get(id?));
+        let own = own.copied().unwrap_or_default();
+        Numbers {
+            window: own.window.or(self.numbers.window),
+            reserve: own.reserve.or(self.numbers.reserve),
+            keep_recent: own.keep_recent.or(self.numbers.keep_recent),
+        }
+    }
+}
+
+impl Numbers {
+    /// Sets the number with this key; false if there is none. `path` is how an error names it.
+    fn set(&mut self, key: &str, path: &str, value: &Json) -> Result<bool, String> {
+        let slot = match key {
+            "context-window" => &mut self.window,
+            "reserve-tokens" => &mut self.reserve,
+            "keep-recent-tokens" => &mut self.keep_recent,
+            _ => return Ok(false),
+        };
+        *slot = Some(typed(path, value, "a whole number of tokens")?);
+        Ok(true)
+    }
+
+    fn check(&self, path: &str) -> Result<(), String> {
+        if self.window == Some(0) {
+            return Err(format!("`{path}context-window` is 0: leave it out to take what is known of the model"));
+        }
+        match (self.window, self.reserve) {
+            (Some(window), Some(reserve)) if reserve >= window => {
+                Err(format!("`{path}reserve-tokens` ({reserve}) leaves nothing of `{path}context-window` ({window})"))
+            }
+            _ => Ok(()),
+        }
+    }
+}
+
+fn models(key: &str, value: &Json) -> Result<BTreeMap<String, Numbers>, String> {
+    let tables: BTreeMap<String, BTreeMap<String, Json>> = typed(key, value, "a table by model, each a table")?;
+    let mut models = BTreeMap::new();
+    for (model, keys) in tables {
+        let mut numbers = Numbers::default();
+        for (name, value) in &keys {
+            let path = format!("{key}.\"{model}\".{name}");
+            if !numbers.set(name, &path, value)? {
+                return Err(format!(
+                    "unknown key `{path}`; there are context-window, reserve-tokens, keep-recent-tokens"
+                ));
+            }
+        }
+        numbers.check(&format!("{key}.\"{model}\"."))?;
+        models.insert(model, numbers);
+    }
+    Ok(models)
+}
+
+fn typed<T: DeserializeOwned>(key: &str, value: &Json, wanted: &str) -> Result<T, String> {
+    value.to().map_err(|_| format!("`{key}` must be {wanted}, not {}", clipped(value)))
+}
+
+fn choice(key: &str, value: &Json, choices: &[&str]) -> Result<String, String> {
+    let chosen = value.to::<String>().ok().filter(|text| choices.contains(&text.as_str()));
+    let wanted = choices.iter().map(|choice| format!("\"{choice}\"")).collect::<Vec<_>>().join(" or ");
+    chosen.ok_or_else(|| format!("`{key}` must be {wanted}, not {}", clipped(value)))
+}
+
+/// "80%", or a number of tokens.
+fn amount(key: &str, value: &Json) -> Result<Amount, String> {
+    let percent = |text: String| text.strip_suffix('%').and_then(|number| number.trim().parse().ok());
+    let percent = value.to().ok().and_then(percent).filter(|percent| (1..=100).contains(percent)).map(Amount::Percent);
+    let tokens = || value.to().ok().filter(|tokens| *tokens > 0).map(Amount::Tokens);
+    percent.or_else(tokens).ok_or_else(|| {
+        format!("`{key}` must be per cent such as \"80%\" (1 to 100) or a number of tokens, not {}", clipped(value))
+    })
+}
+
+/// A number of bytes, or text such as "12KiB".
+fn bytes(key: &str, value: &Json) -> Result<usize, String> {
+    let sized = |text: String| {
+        let text = text.trim();
+        let (number, unit) = text.split_at(text.find(|c: char| !c.is_ascii_digit()).unwrap_or(text.len()));
+        let factor = match unit.trim() {
+            "" | "B" => 1,
+            "kB" | "KB" => 1000,
+            "KiB" => 1024,
+            _ => return None,
+        };
+        number.parse::<usize>().ok()?.checked_mul(factor)
+    };
+    let bytes = value.to().ok().or_else(|| value.to().ok().and_then(sized));
+    bytes.filter(|bytes| (512..=131_072).contains(bytes)).ok_or_else(|| {
+        format!("`{key}` must be a size from 512 bytes to 128KiB, such as \"12KiB\", not {}", clipped(value))
+    })
+}
+
+/// What was found instead, short enough to show.
+fn clipped(value: &Json) -> &str {
+    let text = value.as_str();
+    &text[..text.floor_char_boundary(60)]
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn read(json: &str) -> Result<Config, String> {
+        Json::from_text(json.into()).to().map_err(|error| error.to_string())
+    }
+
+    #[test]
+    fn nothing_is_a_config_too() {
+        assert_eq!(read("{}"), Ok(Config::default()));
+    }
+
+    #[test]
+    fn every_key_is_read() {
+        let config = read(
+            r#"{"context-window":200000,"at":150000,"reserve-tokens":1000,"keep-recent-tokens":2000,"summary":"extractive",
+            "summary-bytes":"8KiB","min-growth":"5%","when-pi-disabled":true,"take-over":"always",
+            "models":{"x/big":{"context-window":7},"small":{"reserve-tokens":8}}}"#,
+        )
+        .expect("it is right");
+        assert_eq!((config.at, config.min_growth), (Amount::Tokens(150_000), Amount::Percent(5)));
+        assert_eq!(config.summary_bytes, 8192);
+        assert!(config.when_pi_disabled && config.take_over_always);
+        let numbers = |provider, id| config.numbers_for(Some(provider), Some(id));
+        let of = |window, reserve| Numbers { window: Some(window), reserve: Some(reserve), keep_recent: Some(2000) };
+        assert_eq!(numbers("x", "big"), of(7, 1000));
+        assert_eq!(numbers("y", "small"), of(200_000, 8));
+        assert_eq!(config.numbers_for(None, None), of(200_000, 1000));
+    }
+
+    #[test]
+    fn an_error_names_the_key_and_what_it_may_be() {
+        let wrong = [
+            (r#"{"contxt-window":1}"#, "`contxt-window`"),
+            (r#"{"context-window":"200k"}"#, "`context-window`"),
+            (r#"{"context-window":0}"#, "`context-window`"),
+            (r#"{"context-window":-1}"#, "`context-window`"),
+            (r#"{"reserve-tokens":10.5}"#, "`reserve-tokens`"),
+            (r#"{"context-window":1000,"reserve-tokens":1000}"#, "`reserve-tokens`"),
+            (r#"{"keep-recent-tokens":null}"#, "`keep-recent-tokens`"),
+            (r#"{"at":"180%"}"#, "`at`"),
+            (r#"{"at":"80"}"#, "`at`"),
+            (r#"{"at":0}"#, "`at`"),
+            (r#"{"min-growth":true}"#, "`min-growth`"),
+            (r#"{"summary":"model"}"#, "\"extractive\""),
+            (r#"{"summary-bytes":"12 parsecs"}"#, "`summary-bytes`"),
+            (r#"{"summary-bytes":12}"#, "`summary-bytes`"),
+            (r#"{"when-pi-disabled":"yes"}"#, "`when-pi-disabled`"),
+            (r#"{"take-over":"never"}"#, "`take-over`"),
+            (r#"{"models":[]}"#, "`models`"),
+            (r#"{"models":{"x/y":{"window":1}}}"#, "`models.\"x/y\".window`"),
+            (r#"{"models":{"x/y":{"context-window":"1"}}}"#, "`models.\"x/y\".context-window`"),
+        ];
+        for (json, named) in wrong {
+            let error = read(json).expect_err(json);
+            assert!(error.contains(named), "{json}: {error}");
+        }
+        assert!(read("[]").is_err() && read("null").is_err());
+    }
+}

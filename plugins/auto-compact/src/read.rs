@@ -1,0 +1,238 @@
+//! From the entries of a session to what a summary needs of them. Nothing of an entry can make it fail: what cannot be
+//! read is left out.
+use std::collections::BTreeMap;
+
+use pi_graft_plugin::serde::{self, Deserialize};
+use pi_graft_plugin::{Block, Entry, Info, Json, Run};
+
+use crate::summary::{Call, End, Message};
+
+/// An entry up to this size is read whole.
+const WHOLE: usize = 256 * 1024;
+/// Of a bigger one, so much.
+const BEGINNING: usize = 64 * 1024;
+
+/// The message of an entry; none if it gives the model nothing to read.
+pub fn message(run: &Run, info: &Info) -> Option<Message> {
+    let entry = match run.entry(info, WHOLE) {
+        Ok(Some(entry)) => entry,
+        Ok(None) => beginning(run, info)?,
+        Err(_) => return None,
+    };
+    if entry.message.as_ref().is_some_and(|message| message.role == "bashExecution") {
+        return bash(run, info, entry);
+    }
+    of(entry)
+}
+
+/// The beginning of an entry, as if it ended there. Whether a tool failed stands at its end.
+fn beginning(run: &Run, info: &Info) -> Option<Entry> {
+    let text = run.text(info.place, BEGINNING).ok()?;
+    let mut entry: Entry = Json::from_text(closed(&text)).to().ok()?;
+    if let Some(message) = entry.message.as_mut().filter(|message| message.role == "toolResult") {
+        let end = run.host().text(info.place, info.bytes.saturating_sub(512), 512);
+        message.is_error |= end.is_ok_and(|piece| piece.text.contains("\"isError\":true"));
+    }
+    Some(entry)
+}
+
+/// A command of the user's, but for one that is kept from the model.
+fn bash(run: &Run, info: &Info, entry: Entry) -> Option<Message> {
+    let message = entry.message?;
+    let text = run.text(info.place, WHOLE).ok()?;
+    let ran: Ran = Json::from_text(closed(&text)).to::<RanEntry>().map(|entry| entry.message).unwrap_or_default();
+    let failed = ran.cancelled || ran.exit_code.is_some_and(|code| code != 0.0);
+    let (command, output) = (message.command?, message.output.unwrap_or_default());
+    (!ran.exclude_from_context).then_some(Message::Bash { command, output, failed })
+}
+
+#[derive(Default, Deserialize)]
+#[serde(crate = "self::serde", default)]
+struct RanEntry {
+    message: Ran,
+}
+
+#[derive(Default, Deserialize)]
+#[serde(crate = "self::serde", default, rename_all = "camelCase")]
+struct Ran {
+    exit_code: Option<f64>,
+    cancelled: bool,
+    exclude_from_context: bool,
+}
+
+fn of(entry: Entry) -> Option<Message> {
+    let text = entry.content().text().into_owned();
+    match entry.kind.as_str() {
+        "custom_message" => return Some(Message::Note { text }),
+        "branch_summary" => return Some(Message::Note { text: entry.summary? }),
+        "message" => {}
+        _ => return None,
+    }
+    let message = entry.message?;
+    Some(match message.role.as_str() {
+        "user" => Message::User { text },
+        "assistant" => {
+            let end = match message.stop_reason.as_deref() {
+                Some("error" | "aborted") => End::Broken,
+                Some("toolUse" | "deferred") => End::Calls,
+                _ => End::Answered,
+            };
+            let calls = message.content.tool_calls().map(call).collect();
+            Message::Assistant { text, calls, end, error: message.error_message }
+        }
+        "toolResult" => {
+            let (call, tool) = (message.tool_call_id.unwrap_or_default(), message.tool_name.unwrap_or_default());
+            Message::ToolResult { call, tool, text, failed: message.is_error }
+        }
+        "custom" => Message::Note { text },
+        _ => return None,
+    })
+}
+
+fn call(block: &Block) -> Call {
+    let arguments: BTreeMap<String, Json> =
+        block.arguments.as_ref().and_then(|arguments| arguments.to().ok()).unwrap_or_default();
+    let text = |keys: &[&str]| keys.iter().find_map(|key| arguments.get(*key)?.to::<String>().ok());
+    Call {
+        id: block.id.clone().unwrap_or_default(),
+        tool: block.name.clone().unwrap_or_default(),
+        path: text(&["path", "file_path", "filePath", "file", "url"]).filter(|path| !path.is_empty()),
+        command: text(&["command", "cmd"]).filter(|command| !command.is_empty()),
+    }
+}
+
+/// JSON that ends anywhere, ended: the open text, list and object are closed where it breaks off.
+fn closed(text: &str) -> String {
+    let (mut open, mut in_text, mut escape, mut whole) = (Vec::new(), false, 0_usize, 0);
+    for (at, byte) in text.bytes().enumerate() {
+        if in_text {
+            match (escape, byte) {
+                (0, b'\\') => escape = 1,
+                (0, b'"') => in_text = false,
+                // An escape is two bytes long, or six if it is `\u`.
+                (1, b'u') => escape = 2,
+                (2..=4, _) => escape += 1,
+                _ => escape = 0,
+            }
+        } else {
+            match byte {
+                b'"' => in_text = true,
+                b'{' => open.push(b'}'),
+                b'[' => open.push(b']'),
+                b'}' | b']' => drop(open.pop()),
+                _ => {}
+            }
+        }
+        if escape == 0 && text.is_char_boundary(at + 1) {
+            whole = at + 1;
+        }
+    }
+    let mut text = text[..whole].to_owned();
+    if in_text {
+        text.push('"');
+    } else if !text.trim_end().ends_with(['"', '}', ']', '{', '[']) {
+        // Behind a comma, a colon or within a number or word: what is broken off goes.
+        let from = text.rfind([',', '{', '[']).unwrap_or(0);
+        text.truncate(if text[from..].starts_with(',') { from } else { from + 1 });
+    }
+    finish_key(&mut text, open.last() == Some(&b'}'));
+    text.extend(open.iter().rev().map(|byte| char::from(*byte)));
+    text
+}
+
+/// An object that ends in a key gets a value for it.
+fn finish_key(text: &mut String, in_object: bool) {
+    if !in_object || !text.ends_with('"') {
+        return;
+    }
+    let mut begin = text.len() - 1;
+    while let Some(at) = text[..begin].rfind('"') {
+        begin = at;
+        let slashes = text[..at].bytes().rev().take_while(|byte| *byte == b'\\').count();
+        if slashes % 2 == 0 {
+            break;
+        }
+    }
+    if text[..begin].trim_end().ends_with(['{', ',']) {
+        text.push_str(":null");
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use pi_graft_plugin::testing::FakeHost;
+
+    fn read(json: &str) -> Option<Message> {
+        let host = FakeHost::new(&[json]);
+        let run = Run::on(&host);
+        message(&run, &run.leaf())
+    }
+
+    #[test]
+    fn every_kind_of_message_is_read() {
+        let user = r#"{"type":"message","message":{"role":"user","content":[{"type":"text","text":"a"},{"type":"image","data":"eA=="}]}}"#;
+        assert_eq!(read(user), Some(Message::User { text: "a".into() }));
+        let assistant = r#"{"type":"message","message":{"role":"assistant","stopReason":"toolUse","content":[{"type":"thinking","thinking":"t"},
+            {"type":"toolCall","id":"c","name":"bash","arguments":{"command":"ls","timeout":1e400}},{"type":"toolCall","id":"d","name":"read","arguments":{"path":7}}]}}"#;
+        let call = |id: &str, tool: &str, command: Option<&str>| Call {
+            id: id.into(),
+            tool: tool.into(),
+            path: None,
+            command: command.map(Into::into),
+        };
+        let calls = vec![call("c", "bash", Some("ls")), call("d", "read", None)];
+        assert_eq!(
+            read(assistant),
+            Some(Message::Assistant { text: String::new(), calls, end: End::Calls, error: None })
+        );
+        let note = r#"{"type":"custom_message","customType":"x","content":"n","display":true}"#;
+        assert_eq!(read(note), Some(Message::Note { text: "n".into() }));
+        let branch = r#"{"type":"branch_summary","summary":"s","fromId":"x"}"#;
+        assert_eq!(read(branch), Some(Message::Note { text: "s".into() }));
+    }
+
+    #[test]
+    fn commands_kept_from_the_model_are_kept_from_the_summary() {
+        let bash = |more: &str| {
+            read(&format!(
+                r#"{{"type":"message","message":{{"role":"bashExecution","command":"make","output":"o"{more}}}}}"#
+            ))
+        };
+        let ran = |failed| Some(Message::Bash { command: "make".into(), output: "o".into(), failed });
+        assert_eq!(bash(r#","exitCode":0"#), ran(false));
+        assert_eq!(bash(r#","exitCode":2"#), ran(true));
+        assert_eq!(bash(r#","cancelled":true"#), ran(true));
+        assert_eq!(bash(r#","exitCode":0,"excludeFromContext":true"#), None);
+    }
+
+    #[test]
+    fn what_is_no_message_is_left_out() {
+        assert_eq!(read(r#"{"type":"message","message":{"role":"system","content":"x"}}"#), None);
+        assert_eq!(read(r#"{"type":"custom","customType":"x"}"#), None);
+        assert_eq!(read(r#"{"type":"message"}"#), None);
+    }
+
+    #[test]
+    fn of_a_huge_entry_the_beginning_is_read_and_whether_it_failed() {
+        let text = "no such file \\n".repeat(40_000);
+        let result = format!(
+            r#"{{"type":"message","message":{{"role":"toolResult","toolCallId":"c","toolName":"bash","content":[{{"type":"text","text":"{text}"}}],"isError":true}}}}"#
+        );
+        let Some(Message::ToolResult { failed, text, .. }) = read(&result) else { panic!("a tool result") };
+        assert!(failed && text.starts_with("no such file"));
+    }
+
+    #[test]
+    fn json_may_end_anywhere() {
+        let json = r#"{"a":[1,{"b\"":"x\\\u00e9é"},true,null],"c":"d\"","e":-12.5,"f":{}}"#;
+        for end in (1..=json.len()).filter(|end| json.is_char_boundary(*end)) {
+            let closed = closed(&json[..end]);
+            assert!(
+                Json::from_text(closed.clone()).to::<BTreeMap<String, Json>>().is_ok(),
+                "{} -> {closed}",
+                &json[..end]
+            );
+        }
+    }
+}

@@ -1,0 +1,201 @@
+//! Paths and identifiers that occur, and which of them matter most.
+use std::collections::{BTreeMap, BTreeSet};
+
+/// Names that are kept at once; when there are more, the less important half goes.
+const MOST: usize = 4096;
+/// A longer token is data rather than a name.
+const LONGEST: usize = 160;
+
+/// What a token is.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Kind {
+    /// A path, a file's name or an address.
+    Path,
+    /// The name of something in code, an option, an error code, a commit.
+    Name,
+}
+
+/// The names of one kind, each with its score and when it was last seen.
+#[derive(Debug, Default)]
+struct Ranked {
+    seen: BTreeMap<String, (u32, u32)>,
+}
+
+/// All names that were seen.
+#[derive(Debug, Default)]
+pub struct Mentions {
+    paths: Ranked,
+    names: Ranked,
+    now: u32,
+}
+
+impl Mentions {
+    /// Takes in a text; `weight` says how much a mention there counts.
+    pub fn scan(&mut self, text: &str, weight: u32) {
+        for token in text.split(parts_tokens) {
+            let token = trim(token);
+            if let Some(kind) = kind_of(token) {
+                self.add(kind, token, weight);
+            }
+        }
+    }
+
+    /// Takes in one name.
+    pub fn add(&mut self, kind: Kind, name: &str, weight: u32) {
+        self.now += 1;
+        let now = self.now;
+        match kind {
+            Kind::Path => self.paths.add(name, weight, now),
+            Kind::Name => self.names.add(name, weight, now),
+        }
+    }
+
+    /// The names of a kind but for these, the most important first.
+    pub fn best(&self, kind: Kind, but: &BTreeSet<&str>) -> Vec<&str> {
+        let ranked = if kind == Kind::Path { &self.paths } else { &self.names };
+        ranked.best().into_iter().filter(|name| !but.contains(name)).collect()
+    }
+
+    /// Takes in what another has seen, as newer.
+    pub fn absorb(&mut self, other: &Self) {
+        for (kind, ranked) in [(Kind::Path, &other.paths), (Kind::Name, &other.names)] {
+            let mut by_time: Vec<_> = ranked.seen.iter().collect();
+            by_time.sort_by_key(|(_, (_, last))| *last);
+            by_time.into_iter().for_each(|(name, (score, _))| self.add(kind, name, *score));
+        }
+    }
+}
+
+impl Ranked {
+    fn add(&mut self, name: &str, weight: u32, now: u32) {
+        if let Some((score, last)) = self.seen.get_mut(name) {
+            (*score, *last) = (score.saturating_add(weight), now);
+            return;
+        }
+        self.seen.insert(name.into(), (weight, now));
+        if self.seen.len() > MOST {
+            let keep: BTreeSet<String> = self.best().into_iter().take(MOST / 2).map(Into::into).collect();
+            self.seen.retain(|name, _| keep.contains(name));
+        }
+    }
+
+    fn best(&self) -> Vec<&str> {
+        let mut all: Vec<_> = self.seen.iter().map(|(name, (score, last))| (score, last, name.as_str())).collect();
+        all.sort_by(|a, b| b.cmp(a));
+        all.into_iter().map(|(_, _, name)| name).collect()
+    }
+}
+
+fn parts_tokens(c: char) -> bool {
+    c.is_whitespace()
+        || c.is_control()
+        || matches!(c, '"' | '\'' | '`' | '(' | ')' | '[' | ']' | '{' | '}' | '<' | '>')
+        || matches!(
+            c,
+            ',' | ';' | '|' | '=' | '*' | '!' | '?' | '…' | '“' | '”' | '、' | '。' | '→' | char::REPLACEMENT_CHARACTER
+        )
+}
+
+fn trim(token: &str) -> &str {
+    token.trim_end_matches(['.', ':', '-']).trim_start_matches(':')
+}
+
+/// What the token is; none if it is an ordinary word or number.
+pub fn kind_of(token: &str) -> Option<Kind> {
+    if !(3..=LONGEST).contains(&token.len()) || !token.bytes().any(|b| b.is_ascii_alphabetic() || b >= 0x80) {
+        return None;
+    }
+    if is_path(token) {
+        return Some(Kind::Path);
+    }
+    is_name(token).then_some(Kind::Name)
+}
+
+fn is_path(token: &str) -> bool {
+    if token.contains("://") {
+        return token.starts_with("http") || token.starts_with("file:");
+    }
+    if token.contains('\\') {
+        return token.as_bytes()[1..].starts_with(b":\\");
+    }
+    let place = token.trim_end_matches(|c: char| c.is_ascii_digit() || c == ':');
+    let place = if place.is_empty() { token } else { place };
+    let Some((folders, file)) = place.rsplit_once('/') else {
+        return has_known_end(place);
+    };
+    let rooted = ["/", "./", "../", "~/"].iter().any(|root| token.starts_with(root));
+    rooted && file.len() + folders.len() > 2 || file.contains('.') || folders.contains('/')
+}
+
+/// A bare name is a file's if its end is one of the usual ones: `a.b` may be anything.
+fn has_known_end(name: &str) -> bool {
+    const ENDS: &[&str] = &[
+        "bash", "c", "cc", "cfg", "conf", "cpp", "cs", "css", "csv", "env", "go", "gz", "h", "hpp", "html", "ini",
+        "java", "jpg", "js", "json", "jsonl", "jsx", "kt", "lock", "log", "lua", "md", "mjs", "mk", "pdf", "php",
+        "png", "proto", "py", "rb", "rs", "scss", "sh", "sql", "svg", "swift", "tar", "toml", "ts", "tsx", "txt",
+        "vue", "wasm", "wit", "xml", "yaml", "yml", "zig", "zip",
+    ];
+    name.rsplit_once('.').is_some_and(|(stem, end)| !stem.is_empty() && ENDS.binary_search(&end).is_ok())
+}
+
+fn is_name(token: &str) -> bool {
+    let plain = |c: char| c.is_ascii_alphanumeric() || matches!(c, '_' | ':' | '.' | '-' | '$' | '@' | '#');
+    if !token.chars().all(plain) || token.len() > 80 {
+        return false;
+    }
+    let flag = token.starts_with("--") && token.as_bytes().get(2).is_some_and(u8::is_ascii_alphabetic);
+    let joined = token.contains("::") || token.trim_matches('_').contains('_');
+    flag || joined || has_hump(token) || is_code(token)
+}
+
+/// A capital behind a small letter, as in `parseConfig`.
+fn has_hump(token: &str) -> bool {
+    token.as_bytes().windows(2).any(|pair| pair[0].is_ascii_lowercase() && pair[1].is_ascii_uppercase())
+}
+
+/// An error code such as `E0308` or `TS2345`, or a commit.
+fn is_code(token: &str) -> bool {
+    let rest = token.trim_start_matches(|c: char| c.is_ascii_uppercase());
+    let capitals = token.len() - rest.len();
+    let code = (1..=5).contains(&capitals) && rest.len() >= 3 && rest.bytes().all(|b| b.is_ascii_digit());
+    let hex = token.bytes().all(|b| matches!(b, b'0'..=b'9' | b'a'..=b'f'));
+    let digits = token.bytes().filter(u8::is_ascii_digit).count();
+    code || hex && (7..=40).contains(&token.len()) && digits > 0 && digits < token.len()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn paths_and_names_are_told_from_words() {
+        for path in ["src/main.rs", "/etc/hosts", "Cargo.toml", "src/a.rs:12:5", "https://x.org/y", "./run", "C:\\a\\b"]
+        {
+            assert_eq!(kind_of(path), Some(Kind::Path), "{path}");
+        }
+        for name in ["parse_config", "Foo::new", "firstKept", "--no-verify", "E0308", "2d9f92f", "PI_DIR"] {
+            assert_eq!(kind_of(name), Some(Kind::Name), "{name}");
+        }
+        for word in ["and/or", "word", "1.2.3", "12345678", "e.g", "\\nself", "well-known", "日本"] {
+            assert_eq!(kind_of(word), None, "{word}");
+        }
+    }
+
+    #[test]
+    fn the_weightier_and_the_newer_come_first() {
+        let mut mentions = Mentions::default();
+        mentions.scan("see `old_name` and src/a.rs, then new_name.", 1);
+        mentions.scan("(src/b.rs)", 5);
+        assert_eq!(mentions.best(Kind::Path, &BTreeSet::new()), ["src/b.rs", "src/a.rs"]);
+        assert_eq!(mentions.best(Kind::Name, &BTreeSet::from(["other"])), ["new_name", "old_name"]);
+    }
+
+    #[test]
+    fn of_too_many_the_important_ones_stay() {
+        let mut mentions = Mentions::default();
+        mentions.scan("the_one", 100);
+        (0..3 * MOST).for_each(|n| mentions.scan(&format!("name_{n}"), 1));
+        assert_eq!(mentions.best(Kind::Name, &BTreeSet::new())[0], "the_one");
+        assert!(mentions.names.seen.len() <= MOST);
+    }
+}
