@@ -14,12 +14,13 @@ const PATIENCE: Duration = Duration::from_secs(60);
 /// Everything of one scene, gone at its end.
 pub struct Stage {
     dir: TempDir,
+    daemons: std::cell::Cell<u32>,
 }
 
 impl Stage {
     /// A folder with a config: `settle` in milliseconds, and the plugins as TOML.
     pub fn new(settle_ms: u64, plugins: &str) -> Stage {
-        let stage = Stage { dir: tempfile::tempdir().expect("a temporary folder") };
+        let stage = Stage { dir: tempfile::tempdir().expect("a temporary folder"), daemons: Default::default() };
         fs::create_dir_all(stage.root().join("--work--")).expect("a root");
         stage.configure(settle_ms, plugins);
         stage
@@ -74,8 +75,8 @@ impl Stage {
     }
 
     pub fn daemon_with(&self, args: &[&str], env: &[(&str, &str)]) -> Daemon {
-        let log = self.path("daemon.log");
-        let to = File::options().create(true).append(true).open(&log).expect("the log");
+        let log = self.path(&format!("daemon-{}.log", self.daemons.replace(self.daemons.get() + 1)));
+        let to = File::create_new(&log).expect("the log");
         let mut command = self.command(&[&["run"], args].concat());
         let child = command.envs(env.iter().copied()).stdout(Stdio::null()).stderr(to).spawn().expect("it starts");
         let mut daemon = Daemon { child, log };

@@ -44,7 +44,9 @@ pub struct Cli {
 /// The commands.
 #[derive(Debug, Subcommand)]
 pub enum Command {
+    /// See it work: a sample session, the real daemon, the shipped plugin; nothing of yours is touched.
     Demo(demo::DemoArgs),
+    /// Follow Pi sessions, run the plugins on every new entry, and graft what they propose.
     Run(run::RunArgs),
     /// Look at a session, check it, or append to it; no daemon is needed.
     #[command(subcommand)]

@@ -98,6 +98,12 @@ pub fn js_number(number: f64) -> String {
     }
 }
 
+/// The same as a JSON value.
+#[must_use]
+pub fn json_number(number: f64) -> serde_json::Value {
+    serde_json::from_str(&js_number(number)).unwrap_or_default()
+}
+
 /// A string in JSON.
 #[must_use]
 pub fn quoted(text: &str) -> String {

@@ -67,7 +67,7 @@ pub fn run(args: &RunArgs, config: Option<&Path>) -> Result<Outcome, Failure> {
 
 async fn follow(world: Arc<World>, args: &RunArgs) -> Result<Summary, Failure> {
     let stop = CancellationToken::new();
-    tokio::spawn(stop_on_signal(stop.clone()));
+    stop_on_signal(stop.clone());
     let daemon = Daemon::new(world);
     let summary = match args.once {
         true => {
@@ -83,24 +83,26 @@ async fn follow(world: Arc<World>, args: &RunArgs) -> Result<Summary, Failure> {
 }
 
 /// The first SIGINT or SIGTERM ends the loop in order; a second one does what it always does.
-async fn stop_on_signal(stop: CancellationToken) {
+fn stop_on_signal(stop: CancellationToken) {
     use tokio::signal::unix::{SignalKind, signal};
     let (Ok(mut interrupt), Ok(mut terminate)) = (signal(SignalKind::interrupt()), signal(SignalKind::terminate()))
     else {
         warn!("signals cannot be handled here; ending is not in order, and nothing is lost by it");
         return;
     };
-    tokio::select! {
-        _ = interrupt.recv() => {}
-        _ = terminate.recv() => {}
-    }
-    info!("ending: waiting for what is under way");
-    stop.cancel();
-    tokio::select! {
-        _ = interrupt.recv() => {}
-        _ = terminate.recv() => {}
-    }
-    std::process::exit(130);
+    tokio::spawn(async move {
+        tokio::select! {
+            _ = interrupt.recv() => {}
+            _ = terminate.recv() => {}
+        }
+        info!("ending: waiting for what is under way");
+        stop.cancel();
+        tokio::select! {
+            _ = interrupt.recv() => {}
+            _ = terminate.recv() => {}
+        }
+        std::process::exit(130);
+    });
 }
 
 fn world(config: &Config, args: &RunArgs) -> Result<World, Failure> {

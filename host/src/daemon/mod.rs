@@ -164,9 +164,12 @@ impl Daemon {
             self.walk();
         }
         files.iter().for_each(|file| self.touch(file));
-        let until = Instant::now() + self.world.settings.times.settle;
+        let mut until = None;
         while !stop.is_cancelled() {
-            let due = self.due.first().map(|(at, _)| *at).filter(|at| *at <= until);
+            if !self.is_busy() {
+                until.get_or_insert_with(|| Instant::now() + self.world.settings.times.settle);
+            }
+            let due = self.due.first().map(|(at, _)| *at).filter(|at| until.is_none_or(|until| *at <= until));
             if due.is_none() && !self.is_busy() {
                 break;
             }
@@ -261,10 +264,18 @@ impl Daemon {
     /// Whether there may be something to do for a file, told without opening it.
     fn may_be_new(&self, found: &Found) -> bool {
         let known = self.world.record_at(&found.path);
+        let fresh = self.world.settings.is_fresh(&found.path);
         match known {
+            Some(record) if fresh && record.skipped > 0 => true,
             Some(record) => record.file != FileId::of(&found.meta) || record.offset != found.meta.len(),
-            None => found.meta.len() > 0,
+            None => found.meta.len() > 0 && (fresh || !self.is_old(found)),
         }
+    }
+
+    /// Written last before the store's first start: all of it is history, and nobody has to open it.
+    fn is_old(&self, found: &Found) -> bool {
+        let written = found.meta.modified().map_or(i64::MAX, world::unix_ms);
+        written < self.world.journal.first_start_ms() - session::GRACE_MS
     }
 
     fn slot(&mut self, path: &Path) -> &mut Slot {

@@ -23,7 +23,7 @@ use crate::journal::{Batch, Handler, Intent, JournalError, Recorded, RunRecord, 
 use super::world::{Met, World, unix_ms};
 
 /// Entries older than the first start of the store, less this, are history (product.md 4.3), milliseconds.
-const GRACE_MS: i64 = 60_000;
+pub(super) const GRACE_MS: i64 = 60_000;
 
 /// Why a step failed. The session is read anew after a pause; nothing is lost.
 #[derive(Debug, thiserror::Error)]
@@ -132,7 +132,10 @@ impl Session {
         }
         let met = world.meet(path, &header.id, reading.id());
         let (key, record) = match &met {
-            Met::Known(key, record) => (Some(*key), SessionRecord { path: path.into(), ..record.clone() }),
+            Met::Known(key, record) if record.skipped > 0 && world.settings.is_fresh(path) => {
+                (Some(*key), SessionRecord { later: record.later.clone(), ..blank_record(path, &header.id, &reading) })
+            }
+            Met::Known(key, record) => (Some(*key), SessionRecord { path: path.into(), file: reading.id(), ..record.clone() }),
             Met::New | Met::Copy => (None, blank_record(path, &header.id, &reading)),
         };
         let mut session = Session {
@@ -240,6 +243,7 @@ impl Session {
         let end = offset + line.len() as u64 + 1;
         if self.was_handled(offset, line) {
             if self.handled_count.is_some() || end > self.record.offset {
+                self.record.skipped += u64::from(self.handled_count.is_none() && matches!(pushed, Pushed::Entry(_)));
                 self.move_cursor(offset, line);
             }
             return Ok(());
@@ -248,6 +252,7 @@ impl Session {
         let Pushed::Entry(ix) = pushed else { return Ok(()) };
         if self.is_history(world, ix) {
             self.tally.history += 1;
+            self.record.skipped += 1;
             return Ok(());
         }
         each(self, ix)
@@ -376,6 +381,7 @@ fn blank_record(path: &Path, id: &str, reading: &Reading) -> SessionRecord {
         entries: 0,
         last_line: String::new(),
         last_line_at: 0,
+        skipped: 0,
         later: Vec::new(),
     }
 }

@@ -29,6 +29,9 @@ pub struct SessionRecord {
     pub last_line: String,
     /// Offset of that line.
     pub last_line_at: u64,
+    /// Entries that were passed over as history; `--backfill` begins anew where there are any.
+    #[serde(default)]
+    pub skipped: u64,
     /// The `on-settled` runs that are asked for.
     #[serde(default)]
     pub later: Vec<Note>,

@@ -21,20 +21,26 @@ pub(super) fn link(linker: &mut Linker<Guest>) -> wasmtime::Result<()> {
             Ok(session.batch.propose("append:custom", || Draft::custom(&kind, data.as_deref())))
         })
     })?;
-    append.func_wrap("custom-message", |cx: Cx<'_>, (kind, content, display, details): (String, String, bool, Text)| {
-        on_session(cx, |session| {
-            session.judge_costs();
-            let draft = || Draft::custom_message(&kind, &content, display, details.as_deref());
-            Ok(session.batch.propose("append:custom_message", draft))
-        })
-    })?;
-    append.func_wrap("compaction", |cx: Cx<'_>, (summary, first_kept, details, usage): (String, Text, Text, Text)| {
-        on_session(cx, |session| {
-            session.judge_costs();
-            let draft = || Draft::compaction(&summary, first_kept.as_deref(), details.as_deref(), usage.as_deref());
-            Ok(session.batch.propose("append:compaction", draft))
-        })
-    })?;
+    append.func_wrap(
+        "custom-message",
+        |cx: Cx<'_>, (kind, content, display, details): (String, String, bool, Text)| {
+            on_session(cx, |session| {
+                session.judge_costs();
+                let draft = || Draft::custom_message(&kind, &content, display, details.as_deref());
+                Ok(session.batch.propose("append:custom_message", draft))
+            })
+        },
+    )?;
+    append.func_wrap(
+        "compaction",
+        |cx: Cx<'_>, (summary, first_kept, details, usage): (String, Text, Text, Text)| {
+            on_session(cx, |session| {
+                session.judge_costs();
+                let draft = || Draft::compaction(&summary, first_kept.as_deref(), details.as_deref(), usage.as_deref());
+                Ok(session.batch.propose("append:compaction", draft))
+            })
+        },
+    )?;
     append.func_wrap("context-edits", |cx: Cx<'_>, (edits,): (Vec<Edit>,)| {
         on_session(cx, |session| {
             session.judge_costs();

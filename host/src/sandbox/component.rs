@@ -21,10 +21,8 @@ pub(super) const HANDLER: &str = "pi-graft:plugin/handler@0.1.0";
 /// # Errors
 /// If it is no such module.
 pub fn componentize(core: &[u8]) -> Result<Vec<u8>, LoadError> {
-    let encoded = wit_component::ComponentEncoder::default()
-        .validate(true)
-        .module(core)
-        .and_then(|mut encoder| encoder.encode());
+    let encoded =
+        wit_component::ComponentEncoder::default().validate(true).module(core).and_then(|mut encoder| encoder.encode());
     encoded.map_err(|error| LoadError::NotAPlugin(format!("{error:#}")))
 }
 

@@ -40,9 +40,7 @@ pub use component::{CONTRACT_VERSION, componentize};
 pub use engine::config as engine_config;
 pub use limits::Limits;
 pub use plugin::{Plugin, PluginSource};
-pub use report::{
-    Done, Failure, FailureKind, Handler, HostFacts, LogLine, ModelFacts, PiCompaction, Run, RunReport,
-};
+pub use report::{Done, Failure, FailureKind, Handler, HostFacts, LogLine, ModelFacts, PiCompaction, Run, RunReport};
 pub use view::maker;
 
 /// How many bytes of compiled code are kept, unless it is said.

@@ -4,8 +4,8 @@ use std::sync::Arc;
 use pi_session::Branch;
 use pi_session::branch::BranchError;
 use sha2::{Digest, Sha256};
-use wasmtime::component::{Component, ComponentExportIndex, ComponentNamedList, Instance, Lift, Lower, TypedFunc};
 use wasmtime::Store;
+use wasmtime::component::{Component, ComponentExportIndex, ComponentNamedList, Instance, Lift, Lower, TypedFunc};
 
 use super::batch::Batch;
 use super::component::{HANDLER, check_contract, component_bytes};
@@ -131,7 +131,11 @@ impl Exports {
     }
 }
 
-fn function<P, R>(store: &mut Store<Guest>, at: &Instance, index: &ComponentExportIndex) -> wasmtime::Result<TypedFunc<P, R>>
+fn function<P, R>(
+    store: &mut Store<Guest>,
+    at: &Instance,
+    index: &ComponentExportIndex,
+) -> wasmtime::Result<TypedFunc<P, R>>
 where
     P: ComponentNamedList + Lower,
     R: ComponentNamedList + Lift,

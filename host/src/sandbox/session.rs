@@ -52,9 +52,7 @@ fn link_counts(linker: &mut Linker<Guest>) -> wasmtime::Result<()> {
     let mut at = linker.instance("pi-graft:plugin/session@0.1.0")?;
     at.func_wrap("context-tokens", |cx: Cx<'_>, (): ()| on_session(cx, |s| Ok(tokens(&s.view)?)))?;
     at.func_wrap("usage-totals", |cx: Cx<'_>, (): ()| on_session(cx, |s| Ok(totals(&s.view))))?;
-    at.func_wrap("model-facts", |cx: Cx<'_>, (): ()| {
-        on_session(cx, |s| Ok(s.facts.model.as_ref().map(json)))
-    })?;
+    at.func_wrap("model-facts", |cx: Cx<'_>, (): ()| on_session(cx, |s| Ok(s.facts.model.as_ref().map(json))))?;
     at.func_wrap("pi-compaction", |cx: Cx<'_>, (): ()| on_session(cx, |s| Ok(json(&s.facts.pi_compaction))))?;
     at.func_wrap("compaction-plan", |cx: Cx<'_>, (reserve, keep): (Option<u64>, Option<u64>)| {
         on_session(cx, |s| Ok(s.plan(reserve, keep)?))
@@ -183,13 +181,15 @@ fn totals(view: &View) -> String {
         })
     };
     let totals = view.branch().tree().totals();
-    let by_model: serde_json::Map<_, _> = totals.by_model.iter().map(|(name, sum)| (name.clone(), usage(sum))).collect();
+    let by_model: serde_json::Map<_, _> =
+        totals.by_model.iter().map(|(name, sum)| (name.clone(), usage(sum))).collect();
     serde_json::json!({ "total": usage(&totals.all), "byModel": by_model }).to_string()
 }
 
 fn to_contract(view: &View, plan: pi_session::compaction::Plan) -> Plan {
     let first = view.context().entries.first().filter(|entry| entry.gives());
-    let previous = first.map(|entry| entry.place).filter(|place| view.branch().facts(*place).kind == EntryKind::Compaction);
+    let previous =
+        first.map(|entry| entry.place).filter(|place| view.branch().facts(*place).kind == EntryKind::Compaction);
     let summary = plan.previous_summary.as_deref().and_then(text_of).map(|text| cut(&text, MAX_PLAN_TEXT).to_owned());
     let mut room = MAX_PLAN_TEXT;
     let mut within = |files: Vec<String>| -> Vec<String> {

@@ -171,7 +171,13 @@ impl View {
             (None, _) => "hidden",
             (Some(entry), _) if entry.shown == Shown::Nothing => "hidden",
             (Some(_), None) => "as-is",
-            (Some(_), Some(edit)) => if edit.omits { "omitted" } else { "replaced" },
+            (Some(_), Some(edit)) => {
+                if edit.omits {
+                    "omitted"
+                } else {
+                    "replaced"
+                }
+            }
         }
     }
 
@@ -281,8 +287,18 @@ const KEPT: [&str; 9] =
     ["type", "id", "parentId", "timestamp", "customType", "display", "firstKeptEntryId", "fromHook", "targetId"];
 /// The same of its message.
 const KEPT_OF_MESSAGE: [&str; 12] = [
-    "role", "api", "provider", "model", "usage", "stopReason", "timestamp", "toolCallId", "toolName", "isError",
-    "customType", "display",
+    "role",
+    "api",
+    "provider",
+    "model",
+    "usage",
+    "stopReason",
+    "timestamp",
+    "toolCallId",
+    "toolName",
+    "isError",
+    "customType",
+    "display",
 ];
 
 /// An edited entry as the context shows it. `content` is JSON; without it the entry is left out.

@@ -12,7 +12,7 @@ use serde_json::json;
 use crate::cli::failure::{Failure, Outcome};
 use crate::cli::find::paths_below;
 use crate::cli::open::Opened;
-use crate::cli::out::{Out, cut, grouped, say};
+use crate::cli::out::{Out, cut, grouped, json_number, say};
 use crate::cli::preview;
 use crate::config::Config;
 
@@ -109,7 +109,7 @@ impl Row {
             "modified": iso(self.modified_ms),
             "bytes": self.bytes,
             "entries": self.entries,
-            "contextTokens": self.tokens,
+            "contextTokens": self.tokens.map(json_number),
         })
     }
 

@@ -12,7 +12,7 @@ use serde_json::{Value, json};
 use crate::cli::failure::{Failure, Outcome};
 use crate::cli::find::session_file;
 use crate::cli::open::Opened;
-use crate::cli::out::{Out, grouped};
+use crate::cli::out::{Out, grouped, json_number};
 
 /// Arguments of `session stats`.
 #[derive(Debug, Args)]
@@ -85,7 +85,7 @@ impl Facts {
             "leaves": self.leaves,
             "depth": self.depth,
             "compactions": self.compactions(),
-            "contextTokens": self.context_tokens,
+            "contextTokens": self.context_tokens.map(json_number),
             "usage": usage_json(&totals.all),
             "byModel": by_model,
             "from": self.first_ms.map(iso),
@@ -121,13 +121,12 @@ impl Facts {
 }
 
 fn usage_json(usage: &Usage) -> Value {
-    let whole = |n: f64| if n.fract() == 0.0 { json!(n as i64) } else { json!(n) };
     json!({
-        "input": whole(usage.input),
-        "output": whole(usage.output),
-        "cacheRead": whole(usage.cache_read),
-        "cacheWrite": whole(usage.cache_write),
-        "cost": usage.cost,
+        "input": json_number(usage.input),
+        "output": json_number(usage.output),
+        "cacheRead": json_number(usage.cache_read),
+        "cacheWrite": json_number(usage.cache_write),
+        "cost": json_number(usage.cost),
     })
 }
 
