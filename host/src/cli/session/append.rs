@@ -7,8 +7,7 @@ use std::time::{Duration, SystemTime, UNIX_EPOCH};
 use clap::Args;
 use pi_session::compose::{Composed, compose};
 use pi_session::draft::Draft;
-use pi_session::header::Version;
-use pi_session::refusal::{Refusal, Rule};
+use pi_session::refusal::Refusal;
 use pi_session::tree::Leaf;
 use pi_session::validate::{DraftLimits, accept_list};
 use serde_json::json;
@@ -79,8 +78,9 @@ impl Append {
     /// Reads the session as it is now, judges, and writes if it still is so (S12.8).
     fn attempt(&self, path: &Path, drafts: &[Draft]) -> Result<Answer, Attempt> {
         let opened = Opened::session(path)?;
-        if let Some(refusal) = unwritable(&opened, self.leaf.is_some()) {
-            return Ok(Answer::Refused(vec![refusal]));
+        if !opened.ends_line && !is_quiet(&opened) {
+            let message = format!("{}: S2.4: its last line is still being written; try again", path.display());
+            return Err(Failure::Problem(message).into());
         }
         let branch = opened.branch(self.leaf.as_deref())?;
         let accepted = match accept_list(&branch, drafts, DraftLimits::default()) {
@@ -130,22 +130,6 @@ impl From<FilesError> for Attempt {
             other => Attempt::Failed(other.into()),
         }
     }
-}
-
-/// Only version 3 is written to (S3, S11.2), and nothing behind a line that Pi may still be writing (S2.4).
-fn unwritable(opened: &Opened, leaf_named: bool) -> Option<Refusal> {
-    let (rule, message) = match opened.tree.header().map(|header| header.version) {
-        Some(Version::V3) if opened.ends_line || is_quiet(opened) => return None,
-        Some(Version::V3) => (Rule::UNREADABLE, "the last line is still being written; try again in a moment"),
-        Some(Version::Newer) => {
-            (Rule::NEWER_VERSION, "the session's version is newer than 3: it is only read, never written to")
-        }
-        Some(Version::V1 | Version::V2) => {
-            (Rule::OLD_VERSION, "the session is of an old version: open it in Pi, which migrates it, and try again")
-        }
-        None => (Rule::NO_SESSION, "the session has not begun: it gets its header from Pi, with the first message"),
-    };
-    Some(Refusal::new(rule, message))
 }
 
 /// Nobody wrote for a while: a line without its end will not be completed any more.
