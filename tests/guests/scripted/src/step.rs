@@ -121,7 +121,7 @@ impl Step {
             mischief::spin();
         }
         if self.recurse {
-            mischief::recurse(1);
+            std::hint::black_box(mischief::recurse(1));
         }
         if self.eat_memory {
             mischief::eat_memory();
