@@ -9,10 +9,11 @@ const COMPACT: &str = r#"[[plugin]]
 name = "auto-compact"
 grants = ["append:compaction"]
 [plugin.config]
-context-window = 1000
+context-window = 60
 at = "50%"
-reserve-tokens = 200
-keep-recent-tokens = 100
+reserve-tokens = 10
+keep-recent-tokens = 5
+min-saving = 0
 "#;
 
 #[test]
@@ -34,28 +35,19 @@ fn every_real_session_ends_with_the_compaction_in_its_context() {
             append(&path, &rest[..at]);
             rest = &rest[at..];
         }
-        let before = Session::read(&path);
-        if !is_due(&before) {
-            daemon.end();
-            continue;
-        }
-        until(&case.display().to_string(), || Session::read(&path).compactions() > before.compactions());
+        let by_pi = Session::read(&path).compactions();
+        let has_it = || {
+            let now = Session::read(&path);
+            now.context().contains("compactionSummary") && (by_pi > 0 || now.compactions() > 0)
+        };
+        until(&case.display().to_string(), has_it);
         daemon.end();
         let after = Session::read(&path);
         after.assert_sound();
         let text = fs::read_to_string(&path).expect("the session");
         assert!(text.starts_with(&whole), "what Pi wrote is untouched");
-        assert!(after.context().contains("compactionSummary"));
         check_with_pi(&path);
     }
-}
-
-/// Over the threshold of the config above, with something to summarise.
-fn is_due(session: &Session) -> bool {
-    let branch = session.branch();
-    let tokens = branch.tokens(&branch.context()).expect("tokens").total;
-    let settings = pi_session::compaction::PlanSettings { reserve: 200, keep_recent: 100 };
-    tokens > 400.0 && branch.plan(&settings).expect("a plan").is_some()
 }
 
 fn random(seed: &mut u64) -> usize {

@@ -23,7 +23,7 @@ fn a_good_plugin_works_among_bad_ones() {
         scripted("good", &["append:custom"], good),
     ]
     .concat();
-    let stage = Stage::new(50, &format!("[limits]\nfuel = 50000000\n{plugins}"));
+    let stage = Stage::new(50, &format!("[limits]\nfuel = 400000000\n{plugins}"));
     let daemon = stage.daemon(&[]);
     let path = stage.session("a.jsonl");
     let mut pi = Talk::begin(&path);

@@ -115,7 +115,9 @@ fn messages(branch: &Branch, context: &Context) -> Result<Vec<(String, u64)>, Fa
     let mut list = Vec::new();
     for entry in &context.entries {
         for message in branch.messages(entry).map_err(Failure::from)? {
-            list.push((role(&message), share(branch, entry)));
+            let role = role(&message);
+            let tokens = share(branch, entry, &role);
+            list.push((role, tokens));
         }
     }
     Ok(list)
@@ -126,8 +128,14 @@ fn role(message: &str) -> String {
     json.and_then(|m| m.get("role")).and_then(Json::as_str).unwrap_or_default().into_owned()
 }
 
-fn share(branch: &Branch, entry: &ContextEntry) -> u64 {
-    branch.shown_tokens(entry)
+/// The estimate of one message: a compaction gives two, its prompt and its summary.
+fn share(branch: &Branch, entry: &ContextEntry, role: &str) -> u64 {
+    let facts = branch.facts(entry.place);
+    match (facts.kind, role) {
+        (EntryKind::Compaction, "system") => u64::from(facts.more_tokens),
+        (EntryKind::Compaction, _) => u64::from(facts.tokens),
+        _ => branch.shown_tokens(entry),
+    }
 }
 
 /// Both contexts, side by side.
@@ -149,7 +157,7 @@ pub(super) fn contexts(before: &Side, after: &Side) {
 
 /// The summary that stands for the older part.
 pub(super) fn summary(text: &str) {
-    heading("The summary (made offline, by the rules of the plugin; a model can be configured instead):");
+    heading("The summary (made offline, in the session's own words):");
     text.lines().for_each(|line| println!("  {}", paint("2", "│ ").to_owned() + line));
 }
 
