@@ -12,8 +12,8 @@ use crate::summary::Summary;
 /// UTF-16 units in a token, as Pi estimates (S9.5).
 const UNITS: u64 = 4;
 
-/// Makes a compaction and proposes it; where there is none to make, the log says why.
-pub fn compact(config: &Config, settings: &Settings, run: &Run, focus: Option<&str>) {
+/// Makes a compaction and proposes it if it saves so many tokens; where there is none to make, the log says why.
+pub fn compact(config: &Config, settings: &Settings, run: &Run, focus: Option<&str>, min_saving: u64) {
     let log = |level, text: String| run.log(level, &text);
     let Some(plan) = run.compaction_plan(Some(settings.reserve), Some(settings.keep_recent)) else {
         return log(
@@ -30,8 +30,11 @@ pub fn compact(config: &Config, settings: &Settings, run: &Run, focus: Option<&s
         return log(Level::Info, "no summary: there is nothing to say of what would go".into());
     };
     let tokens = tokens(&summary);
-    if tokens >= replaced {
-        return log(Level::Info, format!("no compaction: a summary of {tokens} tokens for {replaced} saves nothing"));
+    if replaced.saturating_sub(tokens) < min_saving {
+        return log(
+            Level::Info,
+            format!("no compaction: a summary of {tokens} tokens for {replaced} saves too little"),
+        );
     }
     let places = infos.len();
     let made = format!("{places} entries of {replaced} tokens into a summary of {tokens}");

@@ -5,7 +5,7 @@ use pi_graft_plugin::Json;
 use pi_graft_plugin::serde::{Deserialize, Deserializer, de::DeserializeOwned, de::Error as _};
 
 /// The keys there are.
-const KEYS: &str = "context-window, at, reserve-tokens, keep-recent-tokens, min-growth, when-pi-disabled, take-over, \
+const KEYS: &str = "context-window, at, reserve-tokens, keep-recent-tokens, min-saving, when-pi-disabled, take-over, \
                     summary, summary-bytes, models";
 
 /// What `[plugin.config]` says. Tokens unless it says bytes.
@@ -17,8 +17,8 @@ pub struct Config {
     pub models: BTreeMap<String, Numbers>,
     /// When it is due.
     pub at: Amount,
-    /// How much the context must have grown since the compaction before.
-    pub min_growth: Amount,
+    /// How much a compaction must save, or it waits.
+    pub min_saving: Amount,
     /// Goes on where Pi's own compaction is off.
     pub when_pi_disabled: bool,
     /// Takes the place of Pi's own compaction too, although no model made the summary.
@@ -64,7 +64,7 @@ impl Default for Config {
             numbers: Numbers::default(),
             models: BTreeMap::new(),
             at: Amount::Percent(80),
-            min_growth: Amount::Percent(10),
+            min_saving: Amount::Percent(10),
             when_pi_disabled: false,
             take_over_always: false,
             summary_bytes: 12 * 1024,
@@ -94,7 +94,7 @@ impl Config {
     fn set(&mut self, key: &str, value: &Json) -> Result<(), String> {
         match key {
             "at" => self.at = amount(key, value)?,
-            "min-growth" => self.min_growth = amount(key, value)?,
+            "min-saving" => self.min_saving = amount(key, value)?,
             "when-pi-disabled" => self.when_pi_disabled = typed(key, value, "true or false")?,
             "take-over" => self.take_over_always = choice(key, value, &["model", "always"])? == "always",
             "summary" => drop(choice(key, value, &["extractive"])?),
@@ -226,11 +226,11 @@ mod tests {
     fn every_key_is_read() {
         let config = read(
             r#"{"context-window":200000,"at":150000,"reserve-tokens":1000,"keep-recent-tokens":2000,"summary":"extractive",
-            "summary-bytes":"8KiB","min-growth":"5%","when-pi-disabled":true,"take-over":"always",
+            "summary-bytes":"8KiB","min-saving":"5%","when-pi-disabled":true,"take-over":"always",
             "models":{"x/big":{"context-window":7},"small":{"reserve-tokens":8}}}"#,
         )
         .expect("it is right");
-        assert_eq!((config.at, config.min_growth), (Amount::Tokens(150_000), Amount::Percent(5)));
+        assert_eq!((config.at, config.min_saving), (Amount::Tokens(150_000), Amount::Percent(5)));
         assert_eq!(config.summary_bytes, 8192);
         assert!(config.when_pi_disabled && config.take_over_always);
         let numbers = |provider, id| config.numbers_for(Some(provider), Some(id));
@@ -253,7 +253,7 @@ mod tests {
             (r#"{"at":"180%"}"#, "`at`"),
             (r#"{"at":"80"}"#, "`at`"),
             (r#"{"at":0}"#, "`at`"),
-            (r#"{"min-growth":true}"#, "`min-growth`"),
+            (r#"{"min-saving":true}"#, "`min-saving`"),
             (r#"{"summary":"model"}"#, "\"extractive\""),
             (r#"{"summary-bytes":"12 parsecs"}"#, "`summary-bytes`"),
             (r#"{"summary-bytes":12}"#, "`summary-bytes`"),

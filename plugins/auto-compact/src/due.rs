@@ -26,8 +26,8 @@ pub struct Settings {
     pub reserve: u64,
     /// What the plan keeps as it is.
     pub keep_recent: u64,
-    /// Growth since the compaction before, below which it is not due.
-    pub min_growth: u64,
+    /// What a compaction must save, or it waits.
+    pub min_saving: u64,
     /// Whether Pi compacts.
     pub pi_enabled: bool,
 }
@@ -78,7 +78,7 @@ impl Settings {
         let keep_recent =
             set.keep_recent.unwrap_or_else(|| pi.keep_recent_tokens.unwrap_or(KEEP_RECENT).min(whole / 2));
         let pi_enabled = pi.enabled.unwrap_or(true);
-        Self { threshold, reserve, keep_recent, min_growth: config.min_growth.of(whole), pi_enabled }
+        Self { threshold, reserve, keep_recent, min_saving: config.min_saving.of(whole), pi_enabled }
     }
 }
 
@@ -129,31 +129,21 @@ pub fn judge(config: &Config, settings: &Settings, run: &Run) -> Verdict {
     if tokens <= threshold {
         return Verdict::Not(numbers);
     }
-    match since_compaction(run, settings.min_growth) {
+    match answered_since_compaction(run) {
         Ok(()) => Verdict::Due(numbers),
-        Err(why) => Verdict::Not(format!("{numbers}, but {why}")),
+        Err(why) => Verdict::Not([&numbers, ", but ", why].concat()),
     }
 }
 
-/// Whether enough has happened since the compaction before. Looks no farther back than it must.
-fn since_compaction(run: &Run, min_growth: u64) -> Result<(), String> {
-    let (mut grown, mut answered) = (0, false);
-    for info in run.branch() {
-        if info.kind == "compaction" {
-            return Err(match (info.pending, answered) {
-                (true, _) => "a compaction is pending".into(),
-                // Such as a late tool result: Pi has not used the new context yet.
-                (false, false) => "no answer has come since the compaction before".into(),
-                (false, true) => format!("only {grown} tokens came since the compaction before (`min-growth`)"),
-            });
-        }
-        grown += u64::from(info.tokens);
-        answered |= info.role.as_deref() == Some("assistant");
-        if answered && grown >= min_growth {
-            return Ok(());
-        }
+/// Whether the model has used the context since the compaction before. Looks no farther back than it must.
+fn answered_since_compaction(run: &Run) -> Result<(), &'static str> {
+    let last = run.branch().find(|info| info.kind == "compaction" || info.role.as_deref() == Some("assistant"));
+    match last.filter(|info| info.kind == "compaction") {
+        Some(info) if info.pending => Err("a compaction is pending"),
+        // What stands behind it is late, such as the result of a tool that took long.
+        Some(_) => Err("no answer has come since the compaction before"),
+        None => Ok(()),
     }
-    Ok(())
 }
 
 #[cfg(test)]
@@ -226,16 +216,9 @@ mod tests {
 
     #[test]
     fn a_late_tool_result_causes_no_second_one() {
-        let config = config(r#"{"at":500,"min-growth":1}"#);
+        let config = config(r#"{"at":500}"#);
         assert!(!is_due(&config, &session(&[USER, ANSWER, COMPACTION, RESULT], 9_000)));
         assert!(is_due(&config, &session(&[USER, ANSWER, COMPACTION, RESULT, ANSWER], 9_000)));
-    }
-
-    #[test]
-    fn the_context_must_have_grown_since_the_one_before() {
-        let after = [USER, ANSWER, COMPACTION, USER, ANSWER];
-        assert!(!is_due(&config(r#"{"at":5000}"#), &session(&after, 9_000)));
-        assert!(is_due(&config(r#"{"at":5000,"min-growth":20}"#), &session(&after, 9_000)));
     }
 
     #[test]

@@ -39,25 +39,24 @@ impl Plugin for AutoCompact {
 
     fn on_settled(config: &Config, run: &Run, settled: &Settled) -> Result {
         let settings = Settings::of(config, run);
-        if let Err(why) = wanted(config, &settings, run, settled) {
-            run.log(Level::Debug, &["no compaction: ", &why].concat());
-            return Ok(());
+        match wanted(config, &settings, run, settled) {
+            Ok(min_saving) => compact::compact(config, &settings, run, settled.instructions.as_deref(), min_saving),
+            Err(why) => run.log(Level::Debug, &["no compaction: ", &why].concat()),
         }
-        compact::compact(config, &settings, run, settled.instructions.as_deref());
         Ok(())
     }
 }
 
-/// Whether to compact now; why not.
-fn wanted(config: &Config, settings: &Settings, run: &Run, settled: &Settled) -> Result<(), String> {
+/// Whether to compact now, and how much that must save; or why not.
+fn wanted(config: &Config, settings: &Settings, run: &Run, settled: &Settled) -> Result<u64, String> {
     match (settled.why(), settled.reason.as_str()) {
         (Reason::Settled | Reason::Boundary, _) => match due::judge(config, settings, run) {
-            Verdict::Due(_) => Ok(()),
+            Verdict::Due(_) => Ok(settings.min_saving),
             Verdict::Not(why) => Err(["no longer due: ", &why].concat()),
         },
-        (Reason::CompactionWanted, "manual") => Ok(()),
+        (Reason::CompactionWanted, "manual") => Ok(1),
         // An extract must not replace the better summary that Pi would make now.
-        (Reason::CompactionWanted, _) if config.take_over_always => Ok(()),
+        (Reason::CompactionWanted, _) if config.take_over_always => Ok(1),
         (Reason::CompactionWanted, _) => Err("Pi makes its own (`take-over = \"always\"` takes its place)".into()),
         (Reason::Other, reason) => Err(["the reason is not known: ", reason].concat()),
     }

@@ -302,7 +302,8 @@ fn complaint(output: &str) -> String {
     let mut said: Vec<String> = Vec::new();
     for (line, _) in lines.iter().zip(&classes).filter(|(_, class)| best == Some(**class)) {
         let line = text::clip(&text::one_line(line), 200).into_owned();
-        if said.len() < 4 && !said.contains(&line) && !(line.starts_with("Command exited") && !said.is_empty()) {
+        let adds = said.is_empty() || !line.starts_with("Command exited");
+        if said.len() < 4 && adds && !said.contains(&line) {
             said.push(line);
         }
     }
