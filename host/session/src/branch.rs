@@ -6,10 +6,12 @@
 use std::borrow::Cow;
 use std::sync::Arc;
 
-use crate::entry::{self, Entry, EntryKind, IdIx, Walked};
+use crate::entry::{Entry, EntryKind, IdIx};
+use crate::facts;
 use crate::header::Version;
 use crate::json::{Json, JsonError};
 use crate::tree::{EntryIx, Leaf, Source, SourceError, Tree};
+use crate::walk;
 
 /// Why there is no branch, or its text cannot be had.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
@@ -249,10 +251,10 @@ impl Branch {
     /// # Errors
     /// [`JsonError`] if it is no JSON object.
     pub fn push(&mut self, text: &str, origin: &Arc<Origin>) -> Result<(), JsonError> {
-        let Walked::Object(found) = entry::walk(text.as_bytes())? else {
+        let walk::Walked::Object(found) = walk::walk(text.as_bytes())? else {
             return Err(JsonError { at: 0, what: "not an object" });
         };
-        let mut facts = entry::facts(&found, false);
+        let mut facts = facts::facts(&found, false);
         let named = match facts.kind {
             EntryKind::Compaction => found.first_kept,
             _ => found.target,

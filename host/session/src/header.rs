@@ -1,7 +1,7 @@
 //! The first line of a session (S3).
 
-use crate::entry::Found;
 use crate::json::{Json, Kind};
+use crate::walk::Found;
 
 /// The format version of a file, as Pi takes it (S3).
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]

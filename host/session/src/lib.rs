@@ -12,6 +12,7 @@
 //! | plan a compaction | [`Branch::plan`] |
 
 #![forbid(unsafe_code)]
+#![cfg_attr(not(test), deny(clippy::disallowed_types, clippy::disallowed_methods))]
 #![warn(missing_docs)]
 
 pub mod branch;
@@ -20,6 +21,7 @@ pub mod compose;
 pub mod context;
 pub mod draft;
 pub mod entry;
+mod facts;
 pub mod header;
 pub mod json;
 mod pairing;
@@ -37,6 +39,7 @@ pub mod tokens;
 pub mod totals;
 pub mod tree;
 pub mod validate;
+mod walk;
 
 pub use branch::Branch;
 pub use tree::Tree;

@@ -2,8 +2,9 @@
 
 use std::collections::BTreeMap;
 
-use crate::entry::{Entry, EntryKind, Found, Reported, Role};
+use crate::entry::{Entry, EntryKind, Role};
 use crate::json::Json;
+use crate::walk::{Found, Reported};
 
 /// Sums of usage.
 #[derive(Clone, Copy, Debug, Default, PartialEq)]

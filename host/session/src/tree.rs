@@ -8,11 +8,13 @@ use std::borrow::Cow;
 use std::collections::HashMap;
 use std::sync::Arc;
 
-use crate::entry::{self, Entry, EntryKind, Found, IdIx, Role, Walked};
+use crate::entry::{Entry, EntryKind, IdIx, Role};
+use crate::facts;
 use crate::header::{Header, Version};
 use crate::json::{Json, Kind};
 use crate::problem::{Problem, Severity};
 use crate::totals::Totals;
+use crate::walk::{self, Found, Walked};
 
 /// The text of a session could not be read back.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
@@ -214,7 +216,7 @@ impl Tree {
             self.problem(Severity::Error, "S2.2", offset, None, "the line is longer than 4 GiB; it is skipped");
             return Pushed::Skipped;
         };
-        match entry::walk(line) {
+        match walk::walk(line) {
             Err(e) => {
                 self.problem(Severity::Warning, "S2.2", offset, None, &format!("{e}; Pi skips this line"));
                 Pushed::Skipped
@@ -294,7 +296,7 @@ impl Tree {
         let ix = EntryIx(u32::try_from(self.entries.len()).unwrap_or(u32::MAX));
         let known = self.ids.len();
         let id_ix = self.intern(id);
-        let mut entry = entry::facts(found, self.version() < Version::V3);
+        let mut entry = facts::facts(found, self.version() < Version::V3);
         (entry.offset, entry.len, entry.line, entry.id) = (offset, len, self.lines, id_ix);
         entry.parent = self.parent_of(found);
         entry.names = self.named_by(&entry, found);

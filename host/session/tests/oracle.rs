@@ -57,8 +57,13 @@ fn one(oracle: &mut Oracle, file: &Path, seed: u64) -> Result<Answer, String> {
     std::fs::write(file, &session).expect("the temporary directory can be written to");
     let keep = [5, 50, 500, 20_000][(seed % 4) as usize];
     let pi: Js = oracle.dump(file, keep);
-    let appended = oracle.append(file, r#"[{"type":"compaction","summary":"s"}]"#);
-    let replayed = compare_replay(&session, &appended);
+    // On a cycle Pi would eat gigabytes before it answers (S8.5).
+    let cycle =
+        pi.get("leaves").is_some_and(|leaves| leaves.items().iter().any(|leaf| leaf.get("parentCycle").is_some()));
+    let replayed = match cycle {
+        true => Ok(()),
+        false => compare_replay(&session, &oracle.append(file, r#"[{"type":"compaction","summary":"s"}]"#)),
+    };
     replayed.and_then(|()| compare(&session, &pi, keep)).map_err(|difference| {
         let kept = std::env::temp_dir().join(format!("pi-session-differs-{seed}.jsonl"));
         std::fs::write(&kept, &session).expect("the temporary directory can be written to");

@@ -1,0 +1,113 @@
+//! From what was met on the walk over a line to the facts of its entry.
+//!
+//! Reading never fails: what Pi would stumble over is noted with the entry (S2.2, S12.9), and the tree makes a problem of
+//! it.
+
+use crate::entry::{Entry, EntryKind, Replacement, Role, Stop};
+use crate::json::{Json, Kind as JsonKind};
+use crate::walk::{Found, Msg, Reported, Shape};
+
+/// The facts of a line, but for its place and the ids, which the tree gives.
+pub(crate) fn facts(f: &Found<'_>, old_roles: bool) -> Entry {
+    let kind = f.kind.and_then(Json::as_str).map_or(EntryKind::Other, |t| EntryKind::of(&t));
+    let mut entry = Entry::blank(kind);
+    entry.from_hook = f.from_hook;
+    entry.time_ms = f.timestamp.and_then(time_of);
+    match kind {
+        EntryKind::Message => message_facts(&mut entry, f.message.unwrap_or_default(), old_roles),
+        EntryKind::CustomMessage => custom_message_facts(&mut entry, f),
+        EntryKind::Compaction => compaction_facts(&mut entry, f),
+        EntryKind::BranchSummary => {
+            entry.role = Role::BranchSummary;
+            entry.gives = f.summary.is_some_and(Json::is_truthy);
+            entry.tokens = tokens(f.summary_units);
+        }
+        EntryKind::ContextEdit => edit_facts(&mut entry, f),
+        _ => {}
+    }
+    entry
+}
+
+/// A timestamp as JavaScript's `new Date(…)` takes it.
+fn time_of(timestamp: Json<'_>) -> Option<i64> {
+    match timestamp.kind() {
+        JsonKind::String => crate::time::parse_iso(&timestamp.as_str()?),
+        JsonKind::Null => Some(0),
+        JsonKind::Bool => Some(i64::from(timestamp.as_bool()?)),
+        JsonKind::Number => {
+            timestamp.as_f64().filter(|ms| ms.abs() <= crate::time::LAST_DATE_MS as f64).map(|ms| ms as i64)
+        }
+        JsonKind::Array | JsonKind::Object => None,
+    }
+}
+
+fn message_facts(entry: &mut Entry, m: Msg<'_>, old_roles: bool) {
+    let role = m.role.and_then(Json::as_str).unwrap_or_default();
+    entry.role = if old_roles && role == "hookMessage" { Role::Custom } else { Role::of(&role) };
+    entry.gives = true;
+    entry.stop = m.stop.and_then(Json::as_str).map_or(Stop::None, |t| Stop::of(&t));
+    entry.calls = (entry.role == Role::Assistant && m.content.has_calls) || m.nested;
+    entry.tokens = tokens(message_chars(entry.role, &m));
+    entry.breaks = !m.object || message_breaks(entry.role, &m);
+    if entry.role == Role::Assistant && !matches!(entry.stop, Stop::Aborted | Stop::Error) {
+        entry.usage = m.usage.and_then(Reported::context_tokens);
+    }
+}
+
+fn message_chars(role: Role, m: &Msg<'_>) -> u64 {
+    match role {
+        Role::System => m.content.as_user() + m.sections + m.tools,
+        Role::User | Role::ToolResult | Role::Custom => m.content.as_user(),
+        Role::Assistant => m.content.as_assistants_own(),
+        Role::BashExecution => m.command.unwrap_or(0) + m.output.unwrap_or(0),
+        Role::BranchSummary | Role::CompactionSummary => m.summary.unwrap_or(0),
+        Role::Other => 0,
+    }
+}
+
+fn message_breaks(role: Role, m: &Msg<'_>) -> bool {
+    match role {
+        Role::System | Role::User | Role::ToolResult => m.content.shape == Shape::Wrong || m.content.bad,
+        Role::Assistant => matches!(m.content.shape, Shape::Wrong | Shape::Text) || m.content.bad,
+        Role::Custom => matches!(m.content.shape, Shape::Wrong | Shape::Missing) || m.content.bad,
+        Role::BashExecution => m.command.is_none() || m.output.is_none(),
+        Role::BranchSummary | Role::CompactionSummary => m.summary.is_none(),
+        Role::Other => false,
+    }
+}
+
+fn custom_message_facts(entry: &mut Entry, f: &Found<'_>) {
+    let content = f.content.unwrap_or_default();
+    entry.role = Role::Custom;
+    entry.gives = true;
+    entry.tokens = tokens(content.as_user());
+    entry.breaks = content.shape == Shape::Wrong || content.bad;
+}
+
+fn compaction_facts(entry: &mut Entry, f: &Found<'_>) {
+    entry.role = Role::CompactionSummary;
+    entry.gives = true;
+    entry.tokens = tokens(f.summary_units);
+    entry.breaks = !f.summary.is_some_and(|s| s.kind() == JsonKind::String);
+    if let Some(system) = f.system.filter(|m| m.object) {
+        entry.has_system = true;
+        entry.breaks |= matches!(system.content.shape, Shape::Wrong | Shape::Missing) || system.content.bad;
+        entry.more_tokens = tokens(message_chars(Role::System, &system));
+    }
+}
+
+fn edit_facts(entry: &mut Entry, f: &Found<'_>) {
+    let Some((replacement, content)) = f.edit else {
+        entry.breaks = true;
+        return;
+    };
+    entry.replacement = replacement;
+    entry.tokens = tokens(content.as_user());
+    entry.more_tokens = tokens(content.as_assistant());
+    entry.breaks =
+        replacement == Replacement::Content && (matches!(content.shape, Shape::Wrong | Shape::Missing) || content.bad);
+}
+
+fn tokens(chars: u64) -> u32 {
+    u32::try_from(chars.div_ceil(4)).unwrap_or(u32::MAX)
+}

@@ -1,0 +1,340 @@
+//! One walk over a line, from which all facts of its entry come.
+//!
+//! What is a string to be looked at later is kept as a span of the text; what is only counted is counted on the way.
+
+use std::collections::HashMap;
+
+use crate::entry::Replacement;
+use crate::json::{Json, JsonError, Key, Kind as JsonKind};
+use crate::scan::Scan;
+
+/// Strings and spans met on the walk, to be interned or counted by the tree.
+#[derive(Default)]
+pub(crate) struct Found<'a> {
+    pub kind: Option<Json<'a>>,
+    pub id: Option<Json<'a>>,
+    pub parent: Option<Json<'a>>,
+    pub timestamp: Option<Json<'a>>,
+    pub custom_type: Option<Json<'a>>,
+    pub target: Option<Json<'a>>,
+    pub first_kept: Option<Json<'a>>,
+    pub first_kept_index: Option<Json<'a>>,
+    pub from: Option<Json<'a>>,
+    pub usage: Option<Reported>,
+    pub label: Option<Json<'a>>,
+    pub name: Option<Json<'a>>,
+    pub provider: Option<Json<'a>>,
+    pub model: Option<Json<'a>>,
+    pub version: Option<Json<'a>>,
+    pub cwd: Option<Json<'a>>,
+    pub parent_session: Option<Json<'a>>,
+    pub summary: Option<Json<'a>>,
+    pub summary_units: u64,
+    pub tokens_before: Option<Json<'a>>,
+    pub system: Option<Msg<'a>>,
+    pub from_hook: bool,
+    pub content: Option<Content>,
+    pub edit: Option<(Replacement, Content)>,
+    pub message: Option<Msg<'a>>,
+}
+
+/// A message met on the walk.
+#[derive(Clone, Copy, Default)]
+pub(crate) struct Msg<'a> {
+    pub object: bool,
+    pub role: Option<Json<'a>>,
+    pub content: Content,
+    pub stop: Option<Json<'a>>,
+    pub usage: Option<Reported>,
+    pub provider: Option<Json<'a>>,
+    pub model: Option<Json<'a>>,
+    pub nested: bool,
+    pub sections: u64,
+    pub tools: u64,
+    pub command: Option<u64>,
+    pub output: Option<u64>,
+    pub summary: Option<u64>,
+}
+
+/// The numbers of a `usage`, where they are numbers.
+#[derive(Clone, Copy, Debug, Default, PartialEq)]
+pub(crate) struct Reported {
+    pub total: Option<f64>,
+    pub input: Option<f64>,
+    pub output: Option<f64>,
+    pub cache_read: Option<f64>,
+    pub cache_write: Option<f64>,
+    pub cost: Option<f64>,
+}
+
+impl Reported {
+    /// `totalTokens`, or if that is nothing the sum of the four parts; only if it is more than nothing (S9.6).
+    pub fn context_tokens(self) -> Option<f64> {
+        let parts = || Some(self.input? + self.output? + self.cache_read? + self.cache_write?);
+        let total = self.total.filter(|total| *total != 0.0).or_else(parts);
+        total.filter(|total| *total > 0.0)
+    }
+}
+
+/// What is counted of a `content`: UTF-16 units by what they are.
+#[derive(Clone, Copy, Default)]
+pub(crate) struct Content {
+    pub shape: Shape,
+    pub text: u64,
+    pub thinking: u64,
+    pub calls: u64,
+    pub images: u64,
+    pub has_calls: bool,
+    /// A block that Pi stumbles over when it estimates or sends it: `null`, or text that is no text.
+    pub bad: bool,
+}
+
+#[derive(Clone, Copy, Default, PartialEq, Eq)]
+pub(crate) enum Shape {
+    #[default]
+    Missing,
+    Text,
+    Blocks,
+    Wrong,
+}
+
+/// Characters an image counts for (S9.5).
+const IMAGE_CHARS: u64 = 4800;
+
+impl Content {
+    pub fn as_user(&self) -> u64 {
+        self.text + self.images * IMAGE_CHARS
+    }
+
+    pub fn as_assistant(&self) -> u64 {
+        self.text + self.thinking + self.calls
+    }
+
+    /// An assistant's content that stands as text counts for nothing: Pi looks for blocks in it.
+    pub fn as_assistants_own(&self) -> u64 {
+        if self.shape == Shape::Text { 0 } else { self.as_assistant() }
+    }
+}
+
+/// Walks one line.
+pub(crate) fn walk(line: &[u8]) -> Result<Walked<'_>, JsonError> {
+    let mut scan = Scan::new(line);
+    if scan.peek() != Some(b'{') {
+        let value = scan.value()?;
+        scan.end()?;
+        return Ok(Walked::Value(value));
+    }
+    let mut found = Found::default();
+    scan.object(|key, scan| top(&mut found, key, scan))?;
+    scan.end()?;
+    Ok(Walked::Object(Box::new(found)))
+}
+
+/// What a line turned out to be.
+pub(crate) enum Walked<'a> {
+    Object(Box<Found<'a>>),
+    Value(Json<'a>),
+}
+
+fn top<'a>(f: &mut Found<'a>, key: Key<'a>, scan: &mut Scan<'a>) -> Result<(), JsonError> {
+    match &*key.name() {
+        b"message" => f.message = Some(message(scan)?),
+        b"systemMessage" => f.system = Some(message(scan)?),
+        b"content" => f.content = Some(content(scan)?),
+        b"replacement" => f.edit = Some(replacement(scan)?),
+        b"usage" => f.usage = usage(scan)?,
+        b"fromHook" => f.from_hook = scan.value()?.is_truthy(),
+        b"summary" => {
+            let value = scan.value()?;
+            f.summary = Some(value);
+            f.summary_units = if value.kind() == JsonKind::String { scan.units() } else { 0 };
+        }
+        name => {
+            let value = scan.value()?;
+            if let Some(slot) = top_slot(f, name) {
+                *slot = Some(value);
+            }
+        }
+    }
+    Ok(())
+}
+
+fn top_slot<'f, 'a>(f: &'f mut Found<'a>, name: &[u8]) -> Option<&'f mut Option<Json<'a>>> {
+    Some(match name {
+        b"type" => &mut f.kind,
+        b"id" => &mut f.id,
+        b"parentId" => &mut f.parent,
+        b"timestamp" => &mut f.timestamp,
+        b"customType" => &mut f.custom_type,
+        b"targetId" => &mut f.target,
+        b"firstKeptEntryId" => &mut f.first_kept,
+        b"firstKeptEntryIndex" => &mut f.first_kept_index,
+        b"fromId" => &mut f.from,
+        b"label" => &mut f.label,
+        b"name" => &mut f.name,
+        b"provider" => &mut f.provider,
+        b"modelId" | b"model" => &mut f.model,
+        b"version" => &mut f.version,
+        b"cwd" => &mut f.cwd,
+        b"parentSession" => &mut f.parent_session,
+        b"tokensBefore" => &mut f.tokens_before,
+        _ => return None,
+    })
+}
+
+fn message<'a>(scan: &mut Scan<'a>) -> Result<Msg<'a>, JsonError> {
+    let mut m = Msg::default();
+    if scan.peek() != Some(b'{') {
+        scan.value()?;
+        return Ok(m);
+    }
+    m.object = true;
+    scan.object(|key, scan| {
+        match &*key.name() {
+            b"content" => m.content = content(scan)?,
+            b"sections" => m.sections = sections(scan.value()?),
+            b"usage" => m.usage = usage(scan)?,
+            b"toolsAdded" => {
+                let (tools, written) = scan.value_and_written()?;
+                m.tools = if tools.is_truthy() { written } else { 0 };
+            }
+            name => {
+                let value = scan.value()?;
+                message_member(&mut m, name, value, scan.units());
+            }
+        }
+        Ok(())
+    })?;
+    Ok(m)
+}
+
+fn message_member<'a>(m: &mut Msg<'a>, name: &[u8], value: Json<'a>, units: u64) {
+    let text = (value.kind() == JsonKind::String).then_some(units);
+    match name {
+        b"role" => m.role = Some(value),
+        b"stopReason" => m.stop = Some(value),
+        b"provider" => m.provider = Some(value),
+        b"model" => m.model = Some(value),
+        b"nestedCalls" => m.nested = value.is_truthy(),
+        b"command" => m.command = text,
+        b"output" => m.output = text,
+        b"summary" => m.summary = text,
+        _ => {}
+    }
+}
+
+/// Of two sections with one name the last counts.
+fn sections(value: Json<'_>) -> u64 {
+    let named: HashMap<_, _> = value.members().map(|(key, text)| (key.units(), text.utf16_len())).collect();
+    named.values().sum()
+}
+
+fn usage(scan: &mut Scan<'_>) -> Result<Option<Reported>, JsonError> {
+    if scan.peek() != Some(b'{') {
+        scan.value()?;
+        return Ok(None);
+    }
+    let mut r = Reported::default();
+    scan.object(|key, scan| {
+        match &*key.name() {
+            b"totalTokens" => r.total = number(scan)?,
+            b"input" => r.input = number(scan)?,
+            b"output" => r.output = number(scan)?,
+            b"cacheRead" => r.cache_read = number(scan)?,
+            b"cacheWrite" => r.cache_write = number(scan)?,
+            b"cost" => r.cost = scan.value()?.get("total").and_then(Json::as_f64),
+            _ => drop(scan.value()?),
+        }
+        Ok(())
+    })?;
+    Ok(Some(r))
+}
+
+/// A number as JavaScript adds it up: `null` is nothing.
+fn number(scan: &mut Scan<'_>) -> Result<Option<f64>, JsonError> {
+    let value = scan.value()?;
+    Ok(if value.is_null() { Some(0.0) } else { value.as_f64() })
+}
+
+fn content(scan: &mut Scan<'_>) -> Result<Content, JsonError> {
+    let mut c = Content::default();
+    match scan.peek() {
+        Some(b'[') => {
+            c.shape = Shape::Blocks;
+            scan.array(|scan| block(&mut c, scan))?;
+        }
+        Some(b'n') => drop(scan.value()?),
+        _ => {
+            let value = scan.value()?;
+            (c.shape, c.text) = match value.kind() {
+                JsonKind::String => (Shape::Text, scan.units()),
+                _ => (Shape::Wrong, 0),
+            };
+        }
+    }
+    Ok(c)
+}
+
+fn block(c: &mut Content, scan: &mut Scan<'_>) -> Result<(), JsonError> {
+    if scan.peek() != Some(b'{') {
+        c.bad |= !scan.value()?.is_truthy();
+        return Ok(());
+    }
+    let mut kind = None;
+    let [mut text, mut thinking, mut name, mut arguments] = [None; 4];
+    scan.object(|key, scan| {
+        match &*key.name() {
+            b"type" => kind = Some(scan.value()?),
+            b"text" => text = string(scan)?,
+            b"thinking" => thinking = string(scan)?,
+            b"name" => name = string(scan)?,
+            b"arguments" => arguments = Some(scan.value_and_written()?.1),
+            _ => drop(scan.value()?),
+        }
+        Ok(())
+    })?;
+    match kind.and_then(Json::as_str).unwrap_or_default().as_ref() {
+        "text" => {
+            c.bad |= text.is_none();
+            c.text += text.unwrap_or(0);
+        }
+        "thinking" => c.thinking += thinking.unwrap_or(0),
+        "image" => c.images += 1,
+        "toolCall" => {
+            c.has_calls = true;
+            c.calls += name.unwrap_or(0) + arguments.unwrap_or(0);
+        }
+        _ => {}
+    }
+    Ok(())
+}
+
+/// The units of a string; none of anything else.
+fn string(scan: &mut Scan<'_>) -> Result<Option<u64>, JsonError> {
+    let value = scan.value()?;
+    Ok((value.kind() == JsonKind::String).then(|| scan.units()))
+}
+
+fn replacement(scan: &mut Scan<'_>) -> Result<(Replacement, Content), JsonError> {
+    match scan.peek() {
+        Some(b'n') => {
+            scan.value()?;
+            Ok((Replacement::Omit, Content::default()))
+        }
+        Some(b'{') => {
+            let mut inner = Content::default();
+            scan.object(|key, scan| {
+                match &*key.name() {
+                    b"content" => inner = content(scan)?,
+                    _ => drop(scan.value()?),
+                }
+                Ok(())
+            })?;
+            Ok((Replacement::Content, inner))
+        }
+        _ => {
+            scan.value()?;
+            Ok((Replacement::Content, Content::default()))
+        }
+    }
+}
