@@ -1,5 +1,8 @@
 //! The daemon and the toolbox behind `pi-graft`: see ARCHITECTURE.md for how an entry flows through the rooms.
 
+// What clippy.toml bans there; tests may make files as they like.
+#![cfg_attr(not(test), deny(clippy::disallowed_types, clippy::disallowed_methods))]
+
 pub mod cli;
 pub mod config;
 pub mod daemon;

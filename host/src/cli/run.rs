@@ -101,6 +101,7 @@ fn stop_on_signal(stop: CancellationToken) {
             _ = interrupt.recv() => {}
             _ = terminate.recv() => {}
         }
+        #[expect(clippy::disallowed_methods, reason = "a second signal: the user does not want to wait")]
         std::process::exit(130);
     });
 }

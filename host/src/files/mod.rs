@@ -5,6 +5,8 @@
 //!
 //! A session file is only ever opened for reading or with `O_APPEND`: nothing here can truncate, rename or rewrite one.
 
+#![expect(clippy::disallowed_types, reason = "this is the room that opens session files, for reading or with O_APPEND")]
+
 pub mod append;
 pub mod locate;
 pub mod lock;

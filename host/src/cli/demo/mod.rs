@@ -1,6 +1,12 @@
 //! `pi-graft demo`: the first look. A session grows in a temporary folder as Pi would write it, the real daemon follows it
 //! with the shipped plugin, and one sees what is grafted and what the model sees before and after.
 
+#![expect(
+    clippy::disallowed_types,
+    clippy::disallowed_methods,
+    reason = "the demo plays Pi in a temporary folder of its own"
+)]
+
 mod script;
 mod show;
 
@@ -159,7 +165,8 @@ fn compare(tree: &Arc<Tree>, bytes: &[u8], own: usize) -> Result<(), Failure> {
     show::contexts(&show::Side::of(&then)?, &show::Side::of(&now)?);
     let compaction = now.last_compaction().filter(|p| now.facts(*p).kind == EntryKind::Compaction);
     if let Some(place) = compaction {
-        let summary = now.read(place, |line| line.get("summary").and_then(pi_session::json::Json::as_str).map(|s| s.into_owned()));
+        let summary = now
+            .read(place, |line| line.get("summary").and_then(pi_session::json::Json::as_str).map(|s| s.into_owned()));
         show::summary(&summary.map_err(Failure::from)?.unwrap_or_default());
     }
     show::closing();
