@@ -302,6 +302,18 @@ fn a_config_with_faults_is_told_by_place() {
 }
 
 #[test]
+fn a_plugin_that_cannot_be_used_is_a_fault_of_the_config() {
+    let home = Home::new();
+    let text = "[[plugin]]\nname = \"nobody\"\n\n[[plugin]]\nname = \"auto-compact\"\nconfig.at = \"much\"\n";
+    fs::write(home.path("c.toml"), text).expect("written");
+    let output = home.run(&["config", "check", "--config", "c.toml", "--json"]);
+    assert_eq!(output.status.code(), Some(1), "{}", said(&output));
+    let errors = document(&output)["errors"].clone();
+    assert_eq!((&errors[0]["line"], &errors[0]["key"]), (&json!(1), &json!("plugin.nobody")), "{errors}");
+    assert_eq!((&errors[1]["line"], &errors[1]["key"]), (&json!(4), &json!("plugin.auto-compact")), "{errors}");
+}
+
+#[test]
 fn a_config_is_written_once_and_then_in_effect() {
     let home = Home::new();
     assert_eq!(home.run(&["config", "init"]).status.code(), Some(0));

@@ -8,6 +8,8 @@ use clap::Subcommand;
 use serde_json::json;
 
 use crate::config::{Config, ConfigError, Env, Fault, SHIPPED, Setting};
+use crate::sandbox::{Sandbox, SandboxOptions};
+use crate::shipped;
 
 use super::failure::{Failure, Outcome};
 use super::out::{Out, say};
@@ -55,8 +57,9 @@ fn write_new(path: &Path, text: &str) -> std::io::Result<()> {
 fn check(named: Option<&Path>, out: &mut Out) -> Result<Outcome, Failure> {
     match Config::find(named) {
         Ok(config) => {
-            tell(out, config.path.as_deref(), &[], &config.notes)?;
-            Ok(Outcome::Done)
+            let faults = plugin_faults(&config)?;
+            tell(out, config.path.as_deref(), &faults, &config.notes)?;
+            Ok(if faults.is_empty() { Outcome::Done } else { Outcome::Problems })
         }
         Err(ConfigError::Faults { path, faults }) => {
             tell(out, Some(&path), &faults, &[])?;
@@ -64,6 +67,19 @@ fn check(named: Option<&Path>, out: &mut Out) -> Result<Outcome, Failure> {
         }
         Err(other) => Err(other.into()),
     }
+}
+
+/// What the plugins themselves say: each is loaded, and given its config.
+fn plugin_faults(config: &Config) -> Result<Vec<Fault>, Failure> {
+    let sandbox = Sandbox::new(&SandboxOptions::default()).map_err(Failure::problem)?;
+    let enabled = config.plugins.iter().filter(|plugin| plugin.enabled);
+    let faults = enabled.filter_map(|plugin| {
+        let error = shipped::load(&sandbox, plugin).err()?.to_string();
+        let prefix = format!("line {}: plugin {:?}: ", plugin.line, plugin.name);
+        let message = error.strip_prefix(&prefix).unwrap_or(&error).to_owned();
+        Some(Fault { line: plugin.line, column: 1, key: format!("plugin.{}", plugin.name), message })
+    });
+    Ok(faults.collect())
 }
 
 fn tell(out: &mut Out, path: Option<&Path>, faults: &[Fault], notes: &[Fault]) -> Result<(), Failure> {
