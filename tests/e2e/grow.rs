@@ -1,19 +1,20 @@
 //! Real sessions, grown in writes of random size under a running daemon with `auto-compact` at a small window.
 
 use std::fs;
+use std::path::Path;
 
 use crate::stage::{Stage, append, until};
-use crate::talk::Session;
+use crate::talk::{Session, Talk};
 
 const COMPACT: &str = r#"[[plugin]]
 name = "auto-compact"
 grants = ["append:compaction"]
 [plugin.config]
-context-window = 60
-at = "50%"
-reserve-tokens = 10
-keep-recent-tokens = 5
-min-saving = 0
+context-window = 400
+at = "80%"
+reserve-tokens = 100
+keep-recent-tokens = 20
+min-saving = 1
 "#;
 
 #[test]
@@ -25,8 +26,8 @@ fn every_real_session_ends_with_the_compaction_in_its_context() {
     names.sort();
     assert!(names.len() >= 7, "{names:?}");
     for case in names {
-        let whole = fs::read_to_string(&case).expect("a case");
         let stage = Stage::new(400, COMPACT);
+        let whole = fs::read_to_string(&case).expect("a case") + &two_more_turns(&stage, &case);
         let daemon = stage.daemon(&["--backfill", "--closed"]);
         let path = stage.session(&case.file_name().expect("a name").to_string_lossy());
         let mut rest = whole.as_str();
@@ -35,19 +36,30 @@ fn every_real_session_ends_with_the_compaction_in_its_context() {
             append(&path, &rest[..at]);
             rest = &rest[at..];
         }
-        let by_pi = Session::read(&path).compactions();
-        let has_it = || {
-            let now = Session::read(&path);
-            now.context().contains("compactionSummary") && (by_pi > 0 || now.compactions() > 0)
-        };
-        until(&case.display().to_string(), has_it);
+        until(&case.display().to_string(), || Session::read(&path).receipts() == 1);
         daemon.end();
         let after = Session::read(&path);
         after.assert_sound();
         let text = fs::read_to_string(&path).expect("the session");
         assert!(text.starts_with(&whole), "what Pi wrote is untouched");
+        let branch = after.branch();
+        let last = branch.last_compaction().expect("a compaction");
+        assert!(branch.facts(last).from_hook && branch.context().entries[0].place == last, "ours is in force");
         check_with_pi(&path);
     }
+}
+
+/// The cases are small: with these turns there is something to summarise in each.
+fn two_more_turns(stage: &Stage, case: &Path) -> String {
+    let copy = stage.path("copy.jsonl");
+    fs::copy(case, &copy).expect("a copy");
+    let mut pi = Talk::reopen(&copy);
+    let before = fs::metadata(&copy).expect("its size").len() as usize;
+    for turn in ["first", "second"] {
+        pi.user(&format!("Please look at src/{turn}.rs and never touch the tests. {}", "It matters a lot. ".repeat(60)));
+        pi.assistant(&format!("I changed src/{turn}.rs as you asked. {}", "All of it works now. ".repeat(60)));
+    }
+    fs::read_to_string(&copy).expect("the copy").split_off(before)
 }
 
 fn random(seed: &mut u64) -> usize {
@@ -57,7 +69,7 @@ fn random(seed: &mut u64) -> usize {
 
 /// The real Pi opens it, and has the compaction in its context. Where Pi is not at hand (`PI_DIR`, `ORACLE_NODE`) this is
 /// left to the machine that has it.
-fn check_with_pi(path: &std::path::Path) {
+fn check_with_pi(path: &Path) {
     let (Some(pi), Some(node)) = (std::env::var_os("PI_DIR"), std::env::var_os("ORACLE_NODE")) else { return };
     let oracle = concat!(env!("CARGO_MANIFEST_DIR"), "/../tests/oracle/oracle.mjs");
     let output = std::process::Command::new(node)

@@ -58,7 +58,7 @@ impl Talk {
 
     pub fn answer(&mut self, content: &str, stop: &str) -> String {
         self.message(&format!(
-            r#""role":"assistant","content":[{content}],"api":"x","provider":"p","model":"m","usage":{{"input":10,"output":5,"cacheRead":0,"cacheWrite":0,"totalTokens":15,"cost":{{"total":0}}}},"stopReason":"{stop}""#
+            r#""role":"assistant","content":[{content}],"api":"x","provider":"p","model":"m","usage":{{"input":0,"output":0,"cacheRead":0,"cacheWrite":0,"totalTokens":0,"cost":{{"total":0}}}},"stopReason":"{stop}""#
         ))
     }
 
@@ -132,13 +132,6 @@ impl Session {
     pub fn branch(&self) -> Branch {
         let source: Arc<dyn Source> = Arc::new(self.bytes.clone());
         Branch::of_leaf(&self.tree, source).expect("a branch")
-    }
-
-    /// All messages of the leaf's context as one text.
-    pub fn context(&self) -> String {
-        let branch = self.branch();
-        let context = branch.context();
-        context.entries.iter().flat_map(|e| branch.messages(e).expect("messages")).collect::<Vec<_>>().join("\n")
     }
 
     /// No line torn, glued, doubled or without its parent.

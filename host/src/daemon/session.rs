@@ -350,12 +350,9 @@ impl Session {
 
     /// Keeps the cursor, and what was proposed on the way to it, in one transaction.
     pub(super) fn save(&mut self, world: &World, batches: Vec<Batch>, runs: &[RunRecord]) -> Result<(), StepError> {
-        let key = match self.key {
-            Some(key) => key,
-            None => world.journal.new_session(&self.record)?,
-        };
+        let (key, recorded) = world.journal.record(self.key, &self.record, batches, runs)?;
         self.key = Some(key);
-        self.pending.extend(world.journal.record(key, &self.record, batches, runs)?);
+        self.pending.extend(recorded);
         world.remember(key, &self.record);
         Ok(())
     }

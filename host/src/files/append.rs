@@ -166,13 +166,7 @@ fn make_room(disk: &dyn Disk, file: &File, path: &Path, offset: u64, bytes: usiz
 
 /// Writes all of `bytes` in one call; a short write is followed by the rest while the file still ends in our prefix.
 /// Gives the offset where they landed, at or behind `expected`.
-fn write_whole(
-    disk: &dyn Disk,
-    file: &File,
-    path: &Path,
-    expected: u64,
-    bytes: &[u8],
-) -> Result<u64, FilesError> {
+fn write_whole(disk: &dyn Disk, file: &File, path: &Path, expected: u64, bytes: &[u8]) -> Result<u64, FilesError> {
     let mut written = disk.write(file, bytes).map_err(FilesError::io(path))?;
     let offset = find_ours(file, expected, &bytes[..written]).map_err(FilesError::io(path))?;
     while written < bytes.len() {

@@ -183,36 +183,25 @@ impl Journal {
         rows.rev().take(most).map(|row| decode(row.map_err(JournalError::failed)?.1.value())).collect()
     }
 
-    /// A key for a session that the store does not know yet.
-    ///
-    /// # Errors
-    /// [`JournalError::Failed`].
-    pub fn new_session(&self, record: &SessionRecord) -> Result<SessionKey> {
-        self.write(Durability::Immediate, |txn| {
-            let mut table = txn.open_table(SESSIONS).map_err(JournalError::failed)?;
-            let last = table.last().map_err(JournalError::failed)?.map_or(0, |(key, _)| key.value());
-            table.insert(last + 1, encode(record)?.as_str()).map_err(JournalError::failed)?;
-            Ok(SessionKey(last + 1))
-        })
-    }
-
     /// Moves a session's cursor and keeps what the runs on the way proposed, in one transaction. It is on the disk when
-    /// something was proposed; a mere move may be lost and is then made again, by runs that propose nothing.
+    /// something was proposed; a mere move may be lost and is then made again, by runs that propose nothing. A session
+    /// without a key gets one in the same transaction: a cursor that stood alone would lose what belongs to it.
     ///
     /// # Errors
     /// [`JournalError::Failed`]: nothing was kept.
     pub fn record(
         &self,
-        session: SessionKey,
+        session: Option<SessionKey>,
         record: &SessionRecord,
         batches: Vec<Batch>,
         runs: &[RunRecord],
-    ) -> Result<Vec<Recorded>> {
+    ) -> Result<(SessionKey, Vec<Recorded>)> {
         let durability = if batches.is_empty() { Durability::None } else { Durability::Immediate };
         self.write(durability, |txn| {
-            put_session(txn, session, record)?;
+            let session = put_session(txn, session, record)?;
             put_runs(txn, runs)?;
-            batches.into_iter().map(|batch| put_pending(txn, session, batch)).collect()
+            let recorded = batches.into_iter().map(|batch| put_pending(txn, session, batch));
+            Ok((session, recorded.collect::<Result<_>>()?))
         })
     }
 
@@ -283,10 +272,16 @@ impl Journal {
     }
 }
 
-fn put_session(txn: &WriteTransaction, session: SessionKey, record: &SessionRecord) -> Result<()> {
+fn put_session(
+    txn: &WriteTransaction,
+    session: Option<SessionKey>,
+    record: &SessionRecord,
+) -> Result<SessionKey> {
     let mut table = txn.open_table(SESSIONS).map_err(JournalError::failed)?;
-    table.insert(session.0, encode(record)?.as_str()).map_err(JournalError::failed)?;
-    Ok(())
+    let last = table.last().map_err(JournalError::failed)?.map_or(0, |(key, _)| key.value());
+    let key = session.unwrap_or(SessionKey(last + 1));
+    table.insert(key.0, encode(record)?.as_str()).map_err(JournalError::failed)?;
+    Ok(key)
 }
 
 fn put_runs(txn: &WriteTransaction, runs: &[RunRecord]) -> Result<()> {

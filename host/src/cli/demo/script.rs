@@ -52,7 +52,11 @@ impl Script {
         self.call("bash", r#"{"command":"cargo test"}"#, "c5");
         let failure = "error[E0277]: `?` couldn't convert the error to `Response`\n  --> src/server.rs:42:31";
         self.result("c5", "bash", true, &format!("{failure}\n{}", listing("warning: unused import", 110)));
-        self.call("edit", r#"{"path":"src/server.rs","edits":[{"oldText":"?;","newText":".map_err(Response::from)?;"}]}"#, "c6");
+        self.call(
+            "edit",
+            r#"{"path":"src/server.rs","edits":[{"oldText":"?;","newText":".map_err(Response::from)?;"}]}"#,
+            "c6",
+        );
         self.result("c6", "edit", false, "Edited src/server.rs (1 change)");
         self.call("bash", r#"{"command":"cargo test"}"#, "c7");
         self.result("c7", "bash", false, &listing("test limit::tests::refills ... ok", 120));
@@ -63,7 +67,9 @@ impl Script {
         self.user("Now document it.");
         self.call("edit", r#"{"path":"README.md","edits":[{"oldText":"usage","newText":"usage and limits"}]}"#, "c8");
         self.result("c8", "edit", false, "Edited README.md (1 change)");
-        self.says("README.md now says that a client may make 100 requests a minute, and that health checks are exempt.");
+        self.says(
+            "README.md now says that a client may make 100 requests a minute, and that health checks are exempt.",
+        );
     }
 
     fn user(&mut self, text: &str) {

@@ -84,8 +84,15 @@ pub(super) fn graft(tree: &Tree, entry: &Entry, line: &[u8]) {
     let what = match entry.kind {
         EntryKind::Custom => {
             let data = get("data");
-            let text = |name: &str| data.and_then(|d| d.get(name)).and_then(Json::as_str).unwrap_or_default().into_owned();
-            format!("a receipt: {} {} ran {}, on entry {}", text("plugin"), text("version"), text("handler"), text("trigger"))
+            let text =
+                |name: &str| data.and_then(|d| d.get(name)).and_then(Json::as_str).unwrap_or_default().into_owned();
+            format!(
+                "a receipt: {} {} ran {}, on entry {}",
+                text("plugin"),
+                text("version"),
+                text("handler"),
+                text("trigger")
+            )
         }
         EntryKind::Compaction => format!(
             "a compaction: a summary of {} bytes stands for everything before entry {}",
