@@ -11,7 +11,7 @@ use crate::facts;
 use crate::header::Version;
 use crate::json::{Json, JsonError};
 use crate::tree::{EntryIx, Leaf, Source, SourceError, Tree};
-use crate::walk;
+use crate::walk::{self, Line};
 
 /// Why there is no branch, or its text cannot be had.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
@@ -251,8 +251,10 @@ impl Branch {
     /// # Errors
     /// [`JsonError`] if it is no JSON object.
     pub fn push(&mut self, text: &str, origin: &Arc<Origin>) -> Result<(), JsonError> {
-        let walk::Walked::Object(found) = walk::walk(text.as_bytes())? else {
-            return Err(JsonError { at: 0, what: "not an object" });
+        let found = match walk::read(text.as_bytes()) {
+            Line::Object(_, found) => found,
+            Line::Bad(error) => return Err(error),
+            _ => return Err(JsonError { at: 0, what: "not an object" }),
         };
         let mut facts = facts::facts(&found, false);
         let named = match facts.kind {

@@ -11,10 +11,11 @@ use std::sync::Arc;
 use crate::entry::{Entry, EntryKind, IdIx, Role};
 use crate::facts;
 use crate::header::{Header, Version};
+use crate::ids::Ids;
 use crate::json::{Json, Kind};
 use crate::problem::{Problem, Severity};
 use crate::totals::Totals;
-use crate::walk::{self, Found, Walked};
+use crate::walk::{self, Found, Line};
 
 /// The text of a session could not be read back.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
@@ -116,20 +117,28 @@ pub enum Pushed {
     NotASession,
 }
 
+/// The number of the empty word.
+const NO_WORD: u32 = 0;
+/// Steps along parents that each new entry pays for, so that finding the leaf's path anew never costs more than reading.
+const STEPS_AN_ENTRY: usize = 64;
+/// Problems that are told one by one; a file of garbage has one on every line.
+const MAX_PROBLEMS: usize = 10_000;
+
 /// A session's index.
 #[derive(Clone, Debug)]
 pub struct Tree {
     status: Status,
     header: Option<Header>,
     entries: Vec<Entry>,
-    ids: Vec<Arc<str>>,
-    by_id: HashMap<Arc<str>, IdIx>,
+    ids: Ids,
     /// The entry that an id stands for now; none while it was only named.
     current: Vec<Option<EntryIx>>,
-    words: Vec<Box<str>>,
+    words: Ids,
     leaf: Leaf,
     /// The path to the leaf, root first, while it can be kept by adding to it.
     path: Option<Arc<Vec<EntryIx>>>,
+    /// Steps along parents that are paid for.
+    steps: usize,
     /// Every parent stands before its child, so that paths are sorted by place.
     in_order: bool,
     lines: u32,
@@ -139,6 +148,7 @@ pub struct Tree {
     name: Option<Box<str>>,
     totals: Totals,
     problems: Vec<Problem>,
+    more_problems: u64,
 }
 
 impl Default for Tree {
@@ -151,16 +161,18 @@ impl Tree {
     /// A tree without a line.
     #[must_use]
     pub fn new() -> Tree {
+        let mut words = Ids::default();
+        words.intern("");
         Tree {
             status: Status::NotBegun,
             header: None,
             entries: Vec::new(),
-            ids: Vec::new(),
-            by_id: HashMap::new(),
+            ids: Ids::default(),
             current: Vec::new(),
-            words: vec!["".into()],
+            words,
             leaf: Leaf::None,
             path: Some(Arc::default()),
+            steps: 0,
             in_order: true,
             lines: 0,
             old_index: Vec::new(),
@@ -168,22 +180,8 @@ impl Tree {
             name: None,
             totals: Totals::default(),
             problems: Vec::new(),
+            more_problems: 0,
         }
-    }
-
-    /// The tree of a whole file, as Pi has it on load: a whole JSON object on a last line without its `\n` counts (S2.4).
-    #[must_use]
-    pub fn from_bytes(bytes: &[u8]) -> Tree {
-        let mut tree = Tree::new();
-        let mut start = 0;
-        for end in memchr::memchr_iter(b'\n', bytes) {
-            tree.push(start as u64, &bytes[start..end]);
-            start = end + 1;
-        }
-        if start < bytes.len() {
-            tree.push_last(start as u64, &bytes[start..]);
-        }
-        tree
     }
 
     /// A last line without its `\n`, as Pi takes it on load (S2.4).
@@ -205,24 +203,27 @@ impl Tree {
 
     /// Reads one line, without its `\n`, that stands at `offset`.
     pub fn push(&mut self, offset: u64, line: &[u8]) -> Pushed {
+        self.take(offset, walk::read(line))
+    }
+
+    /// Takes in what one line turned out to be.
+    pub(crate) fn take(&mut self, offset: u64, line: Line<'_>) -> Pushed {
         self.lines += 1;
         if self.status == Status::NotASession {
             return Pushed::NotASession;
         }
-        if is_blank(line) {
-            return Pushed::Blank;
-        }
-        let Ok(len) = u32::try_from(line.len()) else {
-            self.problem(Severity::Error, "S2.2", offset, None, "the line is longer than 4 GiB; it is skipped");
-            return Pushed::Skipped;
-        };
-        match walk::walk(line) {
-            Err(e) => {
-                self.problem(Severity::Warning, "S2.2", offset, None, &format!("{e}; Pi skips this line"));
+        match line {
+            Line::Blank => Pushed::Blank,
+            Line::TooLong => {
+                self.problem(Severity::Error, "S2.2", offset, None, "the line is longer than 4 GiB; it is skipped");
                 Pushed::Skipped
             }
-            Ok(Walked::Value(value)) => self.push_value(offset, value),
-            Ok(Walked::Object(found)) => self.push_object(offset, len, &found),
+            Line::Bad(error) => {
+                self.problem(Severity::Warning, "S2.2", offset, None, &format!("{error}; Pi skips this line"));
+                Pushed::Skipped
+            }
+            Line::Value(value) => self.push_value(offset, value),
+            Line::Object(len, found) => self.push_object(offset, len, &found),
         }
     }
 
@@ -243,7 +244,7 @@ impl Tree {
             return self.push_header(offset, is_header, found);
         }
         if is_header {
-            self.old_index.push(None);
+            self.note_old_index(None);
             self.problem(Severity::Info, "S2.3", offset, None, "a second header; Pi ignores it");
             return Pushed::Skipped;
         }
@@ -267,7 +268,7 @@ impl Tree {
         }
         self.status = Status::Session;
         self.header = Some(header);
-        self.old_index.push(None);
+        self.note_old_index(None);
         Pushed::Header
     }
 
@@ -281,7 +282,7 @@ impl Tree {
     fn no_id(&mut self, offset: u64) -> Pushed {
         self.leaf = Leaf::NoId;
         self.path = None;
-        self.old_index.push(None);
+        self.note_old_index(None);
         let text = "an entry without an id: as the last line it leaves Pi without a leaf and with an empty context";
         self.problem(Severity::Error, "S2.2", offset, None, text);
         Pushed::NoId
@@ -305,9 +306,16 @@ impl Tree {
         self.note_facts(&entry, found);
         self.current[id_ix.0 as usize] = Some(ix);
         self.leaf = Leaf::At(ix);
-        self.old_index.push(Some(id_ix));
+        self.note_old_index(Some(id_ix));
         self.entries.push(entry);
         ix
+    }
+
+    /// Version 1 names entries by their place among the lines (S6.4).
+    fn note_old_index(&mut self, id: Option<IdIx>) {
+        if self.version() == Version::V1 {
+            self.old_index.push(id);
+        }
     }
 
     fn parent_of(&mut self, found: &Found<'_>) -> Option<IdIx> {
@@ -344,53 +352,70 @@ impl Tree {
             (EntryKind::Message, Role::Other) => found.message.and_then(|m| m.role),
             _ => None,
         };
-        let Some(word) = word.and_then(Json::as_str) else {
-            return 0;
-        };
-        if let Some(at) = self.words.iter().position(|known| **known == *word) {
-            return at as u32;
-        }
-        self.words.push(word.into());
-        (self.words.len() - 1) as u32
+        word.and_then(Json::as_str).map_or(NO_WORD, |word| self.words.intern(&word))
     }
 
     fn intern(&mut self, id: &str) -> IdIx {
-        if let Some(ix) = self.by_id.get(id) {
-            return *ix;
+        let number = self.ids.intern(id);
+        if number as usize == self.current.len() {
+            self.current.push(None);
         }
-        let ix = IdIx(self.ids.len() as u32);
-        let id: Arc<str> = id.into();
-        self.ids.push(Arc::clone(&id));
-        self.by_id.insert(id, ix);
-        self.current.push(None);
-        ix
+        IdIx(number)
     }
 
-    /// Keeps the leaf's path, as long as the new entry's id was never met and its parent is the leaf.
+    /// Checks the place of a new entry, and keeps the path of the leaf that it becomes.
     fn note_place(&mut self, ix: EntryIx, entry: &Entry, fresh: bool) {
-        let parent_now = entry.parent.and_then(|p| self.current[p.0 as usize]);
+        let parent = entry.parent.and_then(|p| self.current[p.0 as usize]);
         if !fresh {
             self.note_known_id(entry);
         }
-        if entry.parent.is_some() && parent_now.is_none() {
+        if entry.parent.is_some() && parent.is_none() {
             let text = "its parent is not in the file before it: the path begins here, what was before is lost to Pi";
-            let id = self.ids[entry.id.0 as usize].to_string();
+            let id = self.id_text(entry.id).to_owned();
             self.problem(Severity::Error, "S8.1", entry.offset, Some(id), text);
         }
-        let follows = match (self.leaf, parent_now) {
-            (Leaf::None, None) => true,
-            (Leaf::At(leaf), Some(parent)) => leaf == parent,
-            _ => false,
-        };
-        match &mut self.path {
-            Some(path) if fresh && follows => Arc::make_mut(path).push(ix),
-            path => *path = None,
+        self.steps = self.steps.saturating_add(STEPS_AN_ENTRY);
+        self.path = if self.in_order { self.path_to(ix, parent) } else { None };
+    }
+
+    /// The path to a new entry: the leaf's before it as far as the parent. Where the parent is on another branch it has to
+    /// be walked anew, which is put off while it would cost more than all that was read since the last time.
+    fn path_to(&mut self, ix: EntryIx, parent: Option<EntryIx>) -> Option<Arc<Vec<EntryIx>>> {
+        let Some(parent) = parent else { return Some(Arc::new(vec![ix])) };
+        let kept = self.path.take().and_then(|path| Some((path.binary_search(&parent).ok()?, path)));
+        if let Some((place, mut path)) = kept {
+            let own = Arc::make_mut(&mut path);
+            own.truncate(place + 1);
+            own.push(ix);
+            return Some(path);
+        }
+        let mut path: Vec<_> = self.up_from(parent).take(self.steps).collect();
+        self.steps -= path.len();
+        if self.steps == 0 {
+            return None;
+        }
+        path.reverse();
+        path.push(ix);
+        Some(Arc::new(path))
+    }
+
+    /// This entry, its parent, and so on.
+    pub(crate) fn up_from(&self, ix: EntryIx) -> impl Iterator<Item = EntryIx> {
+        std::iter::successors(Some(ix), |ix| self.parent(*ix))
+    }
+
+    /// Finds the leaf's path if that was put off.
+    pub(crate) fn find_path(&mut self) {
+        if let (None, true, Leaf::At(leaf)) = (&self.path, self.in_order, self.leaf) {
+            let mut path: Vec<_> = self.up_from(leaf).collect();
+            path.reverse();
+            self.path = Some(Arc::new(path));
         }
     }
 
     fn note_known_id(&mut self, entry: &Entry) {
         self.in_order = false;
-        let id = self.ids[entry.id.0 as usize].to_string();
+        let id = self.id_text(entry.id).to_owned();
         if self.current[entry.id.0 as usize].is_some() {
             let text = "the id stands twice: the later line is the entry, and children of either hang on it";
             self.problem(Severity::Error, "S8.5", entry.offset, Some(id), text);
@@ -398,7 +423,7 @@ impl Tree {
     }
 
     fn note_facts(&mut self, entry: &Entry, found: &Found<'_>) {
-        let id = || self.ids[entry.id.0 as usize].to_string();
+        let id = || self.id_text(entry.id).to_owned();
         if entry.breaks {
             let text = format!("{}: Pi cannot build a context with this in it", entry.kind.as_str());
             let id = id();
@@ -408,7 +433,7 @@ impl Tree {
             EntryKind::Label => self.note_label(entry, found),
             EntryKind::SessionInfo => {
                 let name = found.name.and_then(Json::as_str);
-                self.name = name.map(|n| n.trim_matches(is_js_space).into()).filter(|n: &Box<str>| !n.is_empty());
+                self.name = name.map(|n| n.trim_matches(walk::is_js_space).into()).filter(|n: &Box<str>| !n.is_empty());
             }
             _ => {}
         }
@@ -427,6 +452,10 @@ impl Tree {
     }
 
     fn problem(&mut self, severity: Severity, rule: &'static str, offset: u64, id: Option<String>, message: &str) {
+        if self.problems.len() == MAX_PROBLEMS {
+            self.more_problems += 1;
+            return;
+        }
         let message = message.to_owned();
         self.problems.push(Problem { severity, rule, line: self.lines, offset, entry_id: id, message });
     }
@@ -468,19 +497,19 @@ impl Tree {
     /// The text of an id.
     #[must_use]
     pub fn id_text(&self, id: IdIx) -> &str {
-        &self.ids[id.0 as usize]
+        self.ids.text(id.0)
     }
 
     /// The entry that an id stands for: the last with it (S8.5).
     #[must_use]
     pub fn by_id(&self, id: &str) -> Option<EntryIx> {
-        self.by_id.get(id).and_then(|ix| self.current(*ix))
+        self.known_id(id).and_then(|id| self.current(id))
     }
 
     /// The number of an id that is an entry's or was named by one.
     #[must_use]
     pub(crate) fn known_id(&self, id: &str) -> Option<IdIx> {
-        self.by_id.get(id).copied()
+        self.ids.find(id).map(IdIx)
     }
 
     pub(crate) fn current(&self, id: IdIx) -> Option<EntryIx> {
@@ -509,7 +538,7 @@ impl Tree {
     /// The `customType`, or the type or role that this version does not know; empty where there is none.
     #[must_use]
     pub fn word(&self, entry: &Entry) -> &str {
-        &self.words[entry.word as usize]
+        self.words.text(entry.word)
     }
 
     /// Where Pi would stand after loading the file (S8.2).
@@ -547,10 +576,16 @@ impl Tree {
         &self.totals
     }
 
-    /// What was found wrong while reading, in file order.
+    /// What was found wrong while reading, in file order; at most 10,000, the first.
     #[must_use]
     pub fn problems(&self) -> &[Problem] {
         &self.problems
+    }
+
+    /// How many problems there are beyond those.
+    #[must_use]
+    pub fn more_problems(&self) -> u64 {
+        self.more_problems
     }
 
     /// The path that is kept for the leaf, if it is.
@@ -570,18 +605,4 @@ fn breaking_rule(kind: EntryKind) -> &'static str {
         EntryKind::Compaction => "S6.1",
         _ => "S12.9",
     }
-}
-
-/// White space, as JavaScript trims it.
-fn is_blank(line: &[u8]) -> bool {
-    match line.first() {
-        None => true,
-        Some(b'{') => false,
-        Some(_) => std::str::from_utf8(line).is_ok_and(|t| t.chars().all(is_js_space)),
-    }
-}
-
-/// What JavaScript trims: a byte order mark too, but not U+0085.
-fn is_js_space(c: char) -> bool {
-    (c.is_whitespace() && c != '\u{85}') || c == '\u{feff}'
 }

@@ -116,24 +116,55 @@ impl Content {
     }
 }
 
-/// Walks one line.
-pub(crate) fn walk(line: &[u8]) -> Result<Walked<'_>, JsonError> {
-    let mut scan = Scan::new(line);
-    if scan.peek() != Some(b'{') {
-        let value = scan.value()?;
-        scan.end()?;
-        return Ok(Walked::Value(value));
-    }
-    let mut found = Found::default();
-    scan.object(|key, scan| top(&mut found, key, scan))?;
-    scan.end()?;
-    Ok(Walked::Object(Box::new(found)))
+/// What one line turned out to be.
+pub(crate) enum Line<'a> {
+    /// White space.
+    Blank,
+    /// More than 4 GiB.
+    TooLong,
+    /// Not JSON.
+    Bad(JsonError),
+    /// JSON, but no object.
+    Value(Json<'a>),
+    /// An object, and the length of the line.
+    Object(u32, Box<Found<'a>>),
 }
 
-/// What a line turned out to be.
-pub(crate) enum Walked<'a> {
-    Object(Box<Found<'a>>),
-    Value(Json<'a>),
+/// Reads one line.
+pub(crate) fn read(line: &[u8]) -> Line<'_> {
+    let Ok(len) = u32::try_from(line.len()) else { return Line::TooLong };
+    if is_blank(line) {
+        return Line::Blank;
+    }
+    let mut scan = Scan::new(line);
+    if scan.peek() != Some(b'{') {
+        return Json::parse(line).map_or_else(Line::Bad, Line::Value);
+    }
+    match object(&mut scan) {
+        Ok(found) => Line::Object(len, found),
+        Err(error) => Line::Bad(error),
+    }
+}
+
+fn object<'a>(scan: &mut Scan<'a>) -> Result<Box<Found<'a>>, JsonError> {
+    let mut found = Box::<Found<'_>>::default();
+    scan.object(|key, scan| top(&mut found, key, scan))?;
+    scan.end()?;
+    Ok(found)
+}
+
+/// White space, as JavaScript trims it.
+fn is_blank(line: &[u8]) -> bool {
+    match line.first() {
+        None => true,
+        Some(b'{') => false,
+        Some(_) => std::str::from_utf8(line).is_ok_and(|text| text.chars().all(is_js_space)),
+    }
+}
+
+/// What JavaScript trims: a byte order mark too, but not U+0085.
+pub(crate) fn is_js_space(c: char) -> bool {
+    (c.is_whitespace() && c != '\u{85}') || c == '\u{feff}'
 }
 
 fn top<'a>(f: &mut Found<'a>, key: Key<'a>, scan: &mut Scan<'a>) -> Result<(), JsonError> {
