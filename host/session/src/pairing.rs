@@ -8,7 +8,7 @@ use std::collections::{BTreeSet, HashMap};
 use std::sync::Arc;
 
 use crate::branch::{Branch, BranchError};
-use crate::context::{Context, Shown};
+use crate::context::Shown;
 use crate::entry::Role;
 use crate::json::Json;
 
@@ -36,10 +36,10 @@ pub(crate) struct Pairs {
 }
 
 impl Pairs {
-    /// The calls and results that `context` shows.
-    pub(crate) fn of(branch: &Branch, context: &Context, cache: &mut EndsCache) -> Result<Pairs, BranchError> {
+    /// The calls and results that the context of `branch` shows.
+    pub(crate) fn of(branch: &Branch, cache: &mut EndsCache) -> Result<Pairs, BranchError> {
         let (mut pairs, mut latest) = (Pairs::default(), HashMap::new());
-        for entry in &context.entries {
+        for entry in branch.context().entries {
             let ends = cache.ends(branch, entry.place, entry.shown)?;
             pairs.add(entry.place, &ends, &mut latest);
         }
@@ -60,14 +60,9 @@ impl Pairs {
     }
 
     /// All that stand alone.
-    fn loose(&self) -> BTreeSet<Loose> {
+    pub(crate) fn loose(&self) -> BTreeSet<Loose> {
         let unanswered = self.calls.iter().filter(|(_, _, results)| results.is_empty());
         unanswered.map(|(place, id, _)| (*place, id.clone())).chain(self.orphans.iter().cloned()).collect()
-    }
-
-    /// What stands alone here but did not in `before`.
-    pub(crate) fn newly_loose(&self, before: &Pairs) -> Vec<Loose> {
-        self.loose().difference(&before.loose()).cloned().collect()
     }
 
     /// The places of what a call or result belongs to here.
@@ -87,15 +82,13 @@ impl Pairs {
 impl EndsCache {
     /// What the entry at `place` shows of calls and results.
     fn ends(&mut self, branch: &Branch, place: u32, shown: Shown) -> Result<Arc<Ends>, BranchError> {
-        let role = branch.facts(place).role;
-        if !matches!(role, Role::Assistant | Role::ToolResult) {
-            return Ok(Arc::default());
-        }
-        match shown {
-            Shown::AsIs => self.original(branch, place, role),
-            Shown::Replaced { by } if role == Role::Assistant => replaced(branch, by),
-            Shown::Replaced { .. } => self.original(branch, place, role),
-            Shown::Nothing | Shown::Omitted { .. } => Ok(Arc::default()),
+        let facts = branch.facts(place);
+        match (facts.role, shown) {
+            (_, Shown::Nothing | Shown::Omitted { .. }) => Ok(Arc::default()),
+            (Role::Assistant, Shown::Replaced { by }) => replaced(branch, by),
+            (Role::Assistant, Shown::AsIs) if !facts.calls => Ok(Arc::default()),
+            (Role::Assistant | Role::ToolResult, _) => self.original(branch, place, facts.role),
+            _ => Ok(Arc::default()),
         }
     }
 

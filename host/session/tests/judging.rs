@@ -2,9 +2,13 @@
 
 mod common;
 
+use std::collections::{BTreeSet, HashMap};
+
+use common::generate;
 use common::scene::{Scene, compaction, context_of, draft, message_draft, omit, refused, replace};
-use pi_session::branch::Origin;
+use pi_session::branch::{Branch, Origin};
 use pi_session::draft::Draft;
+use pi_session::json::Json;
 use pi_session::validate::{DraftLimits, Judge, accept_list};
 
 /// A session in which the assistant reads two files and answers.
@@ -149,6 +153,76 @@ fn loose_ends_that_were_there_before_are_nobodys_fault() {
     judge.propose(omit("u2")).expect("it has no part in the open call");
     judge.propose(omit("a1")).expect("its call never had a result");
     refused(judge.propose(omit("r2")), "S12.6", "\"c2\"");
+}
+
+#[test]
+fn what_was_left_out_comes_back_only_together() {
+    let left_out = reading().and("e1 omit r1\ne2 omit r2\ne3 omit a1");
+    let mut judge = left_out.judge();
+    refused(judge.propose(replace("r1", "\"text\"")), "S12.6", "\"c1\"");
+    let both = r#"[{"type":"toolCall","id":"c1","name":"read","arguments":{}}]"#;
+    refused(judge.propose(replace("a1", both)), "S12.6", "\"c1\"");
+    let answers = judge.edits(vec![replace("a1", both), replace("r1", "\"text\"")]);
+    assert_eq!(answers, [Ok(()), Ok(())]);
+}
+
+/// A check of its own, over the messages alone: whatever may stand leaves no new call or result alone.
+#[test]
+fn nothing_that_may_stand_parts_a_call_from_its_result() {
+    let (mut accepted, mut refused) = (0, 0);
+    for seed in 1..=150 {
+        let Ok(text) = String::from_utf8(generate::session(seed)) else { continue };
+        let Some(branch) = (Scene { text }).try_branch() else { continue };
+        let ids: Vec<String> = branch.items().filter_map(|item| item.id.map(str::to_owned)).collect();
+        let alone = loose_ends(&branch);
+        for (at, id) in ids.iter().enumerate() {
+            let next = ids.get(at + 1).unwrap_or(id);
+            for drafts in
+                [vec![omit(id)], vec![omit(id), omit(next)], vec![replace(id, "\"x\"")], vec![compaction(Some(id))]]
+            {
+                let mut judge = Judge::new(branch.clone(), DraftLimits::default(), Origin::default());
+                match judge.edits(drafts).iter().filter(|answer| answer.is_ok()).count() {
+                    0 => refused += 1,
+                    _ => {
+                        accepted += 1;
+                        let new: Vec<_> = loose_ends(judge.branch()).difference(&alone).cloned().collect();
+                        assert!(new.is_empty(), "seed {seed}, {id}: {new:?}");
+                    }
+                }
+            }
+        }
+    }
+    assert!(accepted > 500 && refused > 500, "{accepted} accepted, {refused} refused: too few to say anything");
+}
+
+/// Calls and results that stand alone in the messages, by place and id.
+fn loose_ends(branch: &Branch) -> BTreeSet<(u32, String)> {
+    let text = |of: Json<'_>, key| of.get(key).and_then(Json::as_str).map(|text| text.into_owned());
+    let (mut open, mut alone, mut seen) = (BTreeSet::new(), BTreeSet::new(), HashMap::new());
+    for entry in branch.context().entries {
+        for message in branch.messages(&entry).expect("memory reads") {
+            let message = Json::parse(message.as_bytes()).expect("a message is JSON");
+            match text(message, "role").as_deref() {
+                Some("assistant") => {
+                    let blocks = message.get("content").into_iter().flat_map(Json::items);
+                    for call in blocks.filter(|block| text(*block, "type").as_deref() == Some("toolCall")) {
+                        let Some(id) = text(call, "id") else { continue };
+                        open.insert((entry.place, id.clone()));
+                        seen.insert(id, entry.place);
+                    }
+                }
+                Some("toolResult") => {
+                    let Some(id) = text(message, "toolCallId") else { continue };
+                    match seen.get(&id) {
+                        Some(place) => drop(open.remove(&(*place, id))),
+                        None => drop(alone.insert((entry.place, id))),
+                    }
+                }
+                _ => {}
+            }
+        }
+    }
+    open.into_iter().chain(alone).collect()
 }
 
 #[test]

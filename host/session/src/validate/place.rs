@@ -2,13 +2,14 @@
 //! (S12.5, S12.6, product 4.4).
 
 use std::cell::OnceCell;
-use std::collections::HashSet;
+use std::collections::{HashMap, HashSet};
 
 use crate::branch::Branch;
 use crate::context::Shown;
 use crate::draft::{Draft, fields};
 use crate::entry::{EntryKind, Role};
 use crate::header::Version;
+use crate::json::Json;
 use crate::refusal::{Refusal, Rule};
 use crate::shape::{Owner, check_content};
 use crate::strict::RawJson;
@@ -18,8 +19,8 @@ use crate::tree::{Leaf, Status};
 pub(super) struct Placed {
     /// The branch whose context counts: what is in the file.
     file: Branch,
-    /// The places in that context, once they are asked for.
-    shown: OnceCell<HashSet<u32>>,
+    /// The places in that context and how they show, once they are asked for.
+    shown: OnceCell<HashMap<u32, Shown>>,
     /// The places that a pending edit of another run names.
     edited: HashSet<u32>,
     /// Another run's compaction is pending.
@@ -39,10 +40,21 @@ impl Placed {
         }
     }
 
-    /// Whether the entry at `place` is in the context, omitted ones included.
-    fn shows(&self, place: u32) -> bool {
-        let places = || self.file.context().entries.iter().map(|entry| entry.place).collect();
-        self.shown.get_or_init(places).contains(&place)
+    /// How the entry at `place` shows; `None` if it is not in the context.
+    fn shown(&self, place: u32) -> Option<Shown> {
+        let all = || self.file.context().entries.iter().map(|entry| (entry.place, entry.shown)).collect();
+        self.shown.get_or_init(all).get(&place).copied()
+    }
+
+    /// Whether an edit of the entry at `place` could part a call from its result. Most cannot, and cost no look at pairs.
+    pub(super) fn may_part(&self, place: u32, replacement: Option<&RawJson>) -> bool {
+        let facts = self.file.facts(place);
+        let stays = replacement.is_some() && self.shown(place) == Some(Shown::AsIs);
+        match facts.role {
+            Role::ToolResult => !stays,
+            Role::Assistant => !stays || facts.calls || replacement.is_some_and(|text| has_calls(text)),
+            _ => false,
+        }
     }
 
     /// Looks at the context again, after a compaction that will be in the file before what follows.
@@ -50,6 +62,12 @@ impl Placed {
         self.file = branch.clone();
         self.shown = OnceCell::new();
     }
+}
+
+/// Whether the content of a replacement holds tool calls.
+fn has_calls(replacement: &RawJson) -> bool {
+    let blocks = replacement.json().get("content").into_iter().flat_map(Json::items);
+    blocks.filter_map(|block| block.get("type")?.as_str()).any(|kind| kind == "toolCall")
 }
 
 /// Whether anything may be appended behind this branch at all (S3, S11.2, S2.2).
@@ -89,7 +107,7 @@ pub(super) fn edit(
         return Ok(Edit::Hidden(absent(branch, target)));
     };
     let owner = editable(branch, place, target)?;
-    if !placed.shows(place) {
+    if placed.shown(place).is_none() {
         return Ok(Edit::Hidden(summarised(target)));
     }
     if placed.edited.contains(&place) {

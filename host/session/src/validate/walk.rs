@@ -38,7 +38,7 @@ pub(super) struct Walked {
 pub(super) fn walk(base: &Branch, drafts: &[Draft], rules: &Rules, cache: &mut EndsCache) -> Walked {
     let walked = Walked { branch: base.clone(), drafts: Vec::new(), refusals: Vec::new(), left_out: Vec::new() };
     let (placed, bytes) = (Placed::on(base), rules.reserved);
-    let mut walk = Walk { rules, cache, placed, walked, stretch: Vec::new(), pairs: None, bytes };
+    let mut walk = Walk { rules, cache, placed, walked, stretch: Vec::new(), before: None, bytes };
     for (at, draft) in drafts.iter().enumerate() {
         walk.step(at, draft);
     }
@@ -54,8 +54,8 @@ struct Walk<'a> {
     walked: Walked,
     /// Edits and compactions since calls and results were last looked at: index in the list, and an edit's target.
     stretch: Vec<(usize, Option<u32>)>,
-    /// Calls and results as they were before the stretch.
-    pairs: Option<Pairs>,
+    /// The branch before the stretch.
+    before: Option<Branch>,
     bytes: u64,
 }
 
@@ -101,7 +101,7 @@ impl Walk<'_> {
         }
         let count = Count::before(&draft, &self.walked.branch, SOME_TIME_MS)?;
         self.check_bytes(&draft, count.as_ref())?;
-        self.note(at, &draft)?;
+        self.note(at, &draft);
         push(&mut self.walked.branch, &draft, count.as_ref(), &self.rules.origin);
         self.walked.drafts.push(draft);
         if is_compaction && self.rules.order == Order::AsGiven {
@@ -155,37 +155,44 @@ impl Walk<'_> {
         Ok(())
     }
 
-    /// Notes what may part a call from its result, and before the first how they were.
-    fn note(&mut self, at: usize, draft: &Draft) -> Result<(), BranchError> {
-        let target = match draft {
-            Draft::Custom { .. } | Draft::CustomMessage { .. } => return Ok(()),
-            Draft::Compaction { .. } => None,
-            Draft::ContextEdit { target, .. } => self.walked.branch.place_of(target),
-        };
-        if self.pairs.is_none() {
-            self.pairs = Some(self.pairs_now()?);
-        }
-        self.stretch.push((at, target));
-        Ok(())
-    }
-
-    fn pairs_now(&mut self) -> Result<Pairs, BranchError> {
+    /// Notes what may part a call from its result, and with the first the branch before it.
+    fn note(&mut self, at: usize, draft: &Draft) {
         let branch = &self.walked.branch;
-        Pairs::of(branch, &branch.context(), self.cache)
+        let target = match draft {
+            Draft::Custom { .. } | Draft::CustomMessage { .. } => return,
+            Draft::Compaction { .. } => None,
+            Draft::ContextEdit { target, replacement } => {
+                let place = branch.place_of(target);
+                let may_part = place.is_some_and(|place| self.placed.may_part(place, replacement.as_ref()));
+                if !may_part {
+                    return;
+                }
+                place
+            }
+        };
+        self.before.get_or_insert_with(|| branch.clone());
+        self.stretch.push((at, target));
     }
 
     /// Refuses what of the stretch has parted a call from its result.
     fn look_at_pairs(&mut self) {
-        let Some(before) = self.pairs.take() else { return };
+        let Some(before) = self.before.take() else { return };
         let stretch = std::mem::take(&mut self.stretch);
-        match self.pairs_now() {
-            Ok(after) => {
-                for loose in after.newly_loose(&before) {
-                    self.refuse_guilty(&loose, &before.partners(&loose), &stretch);
-                }
-            }
+        match self.newly_loose(&before) {
+            Ok(loose) => loose.iter().for_each(|(end, partners)| self.refuse_guilty(end, partners, &stretch)),
             Err(error) => self.walked.refusals.extend(stretch.iter().map(|(at, _)| (*at, unreadable(&error)))),
         }
+    }
+
+    /// What stands alone now and did not on the branch `before`, with what it belonged to there.
+    fn newly_loose(&mut self, before: &Branch) -> Result<Vec<(Loose, Vec<u32>)>, BranchError> {
+        let after = Pairs::of(&self.walked.branch, self.cache)?.loose();
+        if after.is_empty() {
+            return Ok(Vec::new());
+        }
+        let before = Pairs::of(before, self.cache)?;
+        let new = after.difference(&before.loose()).map(|end| (end.clone(), before.partners(end))).collect();
+        Ok(new)
     }
 
     /// Refuses the edits that took the partners away, else the one that made the loose end, else the cut.
