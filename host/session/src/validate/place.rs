@@ -52,7 +52,7 @@ impl Placed {
         let stays = replacement.is_some() && self.shown(place) == Some(Shown::AsIs);
         match facts.role {
             Role::ToolResult => !stays,
-            Role::Assistant => !stays || facts.calls || replacement.is_some_and(|text| has_calls(text)),
+            Role::Assistant => !stays || facts.calls || replacement.is_some_and(has_calls),
             _ => false,
         }
     }
