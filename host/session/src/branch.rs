@@ -246,6 +246,19 @@ impl Branch {
         Ok(look(json))
     }
 
+    /// Members of the entry at a place, by name: one pass over its text, however many are wanted.
+    pub(crate) fn pick<const N: usize, T>(
+        &self,
+        place: u32,
+        names: [&str; N],
+        look: impl FnOnce([Option<Json<'_>>; N]) -> T,
+    ) -> Result<T, BranchError> {
+        let text = self.text(place)?;
+        let offset = self.facts(place).offset;
+        let picked = Json::pick(&text, names).map_err(|reason| BranchError::Changed { offset, reason })?;
+        Ok(look(picked))
+    }
+
     /// Puts what is not in the file behind the newest entry. `text` is the entry's JSON without id, parent and time.
     ///
     /// # Errors

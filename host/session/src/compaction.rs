@@ -220,9 +220,9 @@ impl View<'_> {
                 Shown::Replaced { by } if facts.role == Role::Assistant => self.branch.read(by, |edit| {
                     files.add_calls(edit.get("replacement").and_then(|r| r.get("content")));
                 })?,
-                Shown::AsIs | Shown::Replaced { .. } if facts.calls => self.branch.read(entry.place, |line| {
-                    files.add_message(facts.role, line.get("message"));
-                })?,
+                Shown::AsIs | Shown::Replaced { .. } if facts.calls => {
+                    self.branch.pick(entry.place, ["message"], |[message]| files.add_message(facts.role, message))?;
+                }
                 _ => {}
             }
         }
@@ -238,28 +238,35 @@ struct Files {
 
 impl Files {
     fn add_message(&mut self, role: Role, message: Option<Json<'_>>) {
-        let Some(message) = message else { return };
         match role {
-            Role::Assistant => self.add_calls(message.get("content")),
-            Role::ToolResult => {
-                let nested = message.get("nestedCalls").and_then(|n| n.get("calls"));
-                nested.into_iter().flat_map(Json::items).for_each(|call| self.add_call(call));
-            }
+            Role::Assistant => self.add_calls(message.and_then(|m| m.get("content"))),
+            Role::ToolResult => self.add_nested_calls(message.and_then(|m| m.get("nestedCalls"))),
             _ => {}
         }
     }
 
     fn add_calls(&mut self, content: Option<Json<'_>>) {
-        let is_call = |block: &Json<'_>| block.get("type").and_then(Json::as_str).as_deref() == Some("toolCall");
-        content.into_iter().flat_map(Json::items).filter(is_call).for_each(|call| self.add_call(call));
+        for block in content.into_iter().flat_map(Json::items) {
+            let [kind, name, arguments] = block.get_all(["type", "name", "arguments"]);
+            if kind.and_then(Json::as_str).as_deref() == Some("toolCall") {
+                self.add_call(name, arguments);
+            }
+        }
     }
 
-    fn add_call(&mut self, call: Json<'_>) {
-        let path = call.get("arguments").and_then(|a| a.get("path")).and_then(Json::as_str);
+    fn add_nested_calls(&mut self, nested: Option<Json<'_>>) {
+        for call in nested.and_then(|n| n.get("calls")).into_iter().flat_map(Json::items) {
+            let [name, arguments] = call.get_all(["name", "arguments"]);
+            self.add_call(name, arguments);
+        }
+    }
+
+    fn add_call(&mut self, name: Option<Json<'_>>, arguments: Option<Json<'_>>) {
+        let path = arguments.and_then(|a| a.get("path")).and_then(Json::as_str);
         let Some(path) = path.filter(|p| !p.is_empty()) else {
             return;
         };
-        match call.get("name").and_then(Json::as_str).as_deref() {
+        match name.and_then(Json::as_str).as_deref() {
             Some("read") => drop(self.read.insert(path.into_owned())),
             Some("write" | "edit") => drop(self.modified.insert(path.into_owned())),
             _ => {}

@@ -125,7 +125,7 @@ impl Branch {
         if !entry.gives() {
             return Ok(Vec::new());
         }
-        let own = self.read(entry.place, |line| self.own_messages(self.facts(entry.place), line))?;
+        let own = self.own_messages(entry.place)?;
         let Shown::Replaced { by } = entry.shown else {
             return Ok(own);
         };
@@ -134,37 +134,34 @@ impl Branch {
         Ok(own.iter().map(|message| splice::set(message, "content", &content)).collect())
     }
 
-    fn own_messages(&self, facts: &Entry, line: Json<'_>) -> Vec<String> {
-        let get = |name| line.get(name);
+    fn own_messages(&self, place: u32) -> Result<Vec<String>, BranchError> {
+        let facts = self.facts(place);
         let time = facts.time_ms.map_or_else(|| "null".to_owned(), |ms| ms.to_string());
         match facts.kind {
-            EntryKind::Message => get("message").map(|m| self.plain_message(facts.role, m)).into_iter().collect(),
-            EntryKind::CustomMessage => vec![splice::object(&[
-                Member::text("role", "\"custom\""),
-                Member::json("customType", get("customType")),
-                Member::json_or("content", get("content").filter(|c| !c.is_null()), "[]"),
-                Member::json("display", get("display")),
-                Member::json("details", get("details")),
-                Member::text("timestamp", &time),
-            ])],
-            EntryKind::BranchSummary => vec![splice::object(&[
-                Member::text("role", "\"branchSummary\""),
-                Member::json("summary", get("summary")),
-                Member::json("fromId", get("fromId")),
-                Member::text("timestamp", &time),
-            ])],
-            EntryKind::Compaction => compaction_messages(line, &time),
-            _ => Vec::new(),
+            EntryKind::Message => self.pick(place, ["message"], |[message]| {
+                message.map(|message| self.plain_message(facts, message)).into_iter().collect()
+            }),
+            EntryKind::CustomMessage => {
+                let names = ["customType", "content", "display", "details"];
+                self.pick(place, names, |members| vec![custom_message(members, &time)])
+            }
+            EntryKind::BranchSummary => {
+                self.pick(place, ["summary", "fromId"], |members| vec![branch_summary(members, &time)])
+            }
+            EntryKind::Compaction => {
+                let names = ["systemMessage", "summary", "tokensBefore"];
+                self.pick(place, names, |members| compaction_messages(members, &time))
+            }
+            _ => Ok(Vec::new()),
         }
     }
 
     /// A message as it stands, but that missing content reads as empty (S5) and an old role as the new one (S11.1).
-    fn plain_message(&self, role: Role, message: Json<'_>) -> String {
+    fn plain_message(&self, facts: &Entry, message: Json<'_>) -> String {
         let text = message.to_text();
-        let has_content = message.get("content").is_some_and(|c| !c.is_null());
-        match role {
-            Role::System if !has_content => splice::set(&text, "content", "\"\""),
-            Role::User | Role::Assistant | Role::ToolResult if !has_content => splice::set(&text, "content", "[]"),
+        match facts.role {
+            Role::System if facts.no_content => splice::set(&text, "content", "\"\""),
+            Role::User | Role::Assistant | Role::ToolResult if facts.no_content => splice::set(&text, "content", "[]"),
             Role::Custom if self.old_roles() => splice::set(&text, "role", "\"custom\""),
             _ => text.into_owned(),
         }
@@ -205,12 +202,32 @@ impl Branch {
     }
 }
 
-fn compaction_messages(line: Json<'_>, time: &str) -> Vec<String> {
-    let system = line.get("systemMessage").filter(|s| s.is_truthy()).map(|s| s.to_text().into_owned());
+fn custom_message([custom_type, content, display, details]: [Option<Json<'_>>; 4], time: &str) -> String {
+    splice::object(&[
+        Member::text("role", "\"custom\""),
+        Member::json("customType", custom_type),
+        Member::json_or("content", content.filter(|c| !c.is_null()), "[]"),
+        Member::json("display", display),
+        Member::json("details", details),
+        Member::text("timestamp", time),
+    ])
+}
+
+fn branch_summary([summary, from]: [Option<Json<'_>>; 2], time: &str) -> String {
+    splice::object(&[
+        Member::text("role", "\"branchSummary\""),
+        Member::json("summary", summary),
+        Member::json("fromId", from),
+        Member::text("timestamp", time),
+    ])
+}
+
+fn compaction_messages([system, summary, before]: [Option<Json<'_>>; 3], time: &str) -> Vec<String> {
+    let system = system.filter(|s| s.is_truthy()).map(|s| s.to_text().into_owned());
     let summary = splice::object(&[
         Member::text("role", "\"compactionSummary\""),
-        Member::json("summary", line.get("summary")),
-        Member::json("tokensBefore", line.get("tokensBefore")),
+        Member::json("summary", summary),
+        Member::json("tokensBefore", before),
         Member::text("timestamp", time),
     ]);
     system.into_iter().chain([summary]).collect()

@@ -216,6 +216,8 @@ pub struct Entry {
     pub from_hook: bool,
     /// A compaction with a `systemMessage`.
     pub has_system: bool,
+    /// A message whose content is missing or `null`: it reads as empty (S5).
+    pub no_content: bool,
     /// Pi throws when it builds a context with this in it (S12.9).
     pub breaks: bool,
     /// Its id.
@@ -252,6 +254,7 @@ impl Entry {
             calls: false,
             from_hook: false,
             has_system: false,
+            no_content: false,
             breaks: false,
             id: IdIx(0),
             parent: None,

@@ -47,6 +47,7 @@ fn message_facts(entry: &mut Entry, m: Msg<'_>, old_roles: bool) {
     entry.gives = true;
     entry.stop = m.stop.and_then(Json::as_str).map_or(Stop::None, |t| Stop::of(&t));
     entry.calls = (entry.role == Role::Assistant && m.content.has_calls) || m.nested;
+    entry.no_content = m.content.shape == Shape::Missing;
     entry.tokens = tokens(message_chars(entry.role, &m));
     entry.breaks = !m.object || message_breaks(entry.role, &m);
     if entry.role == Role::Assistant && !matches!(entry.stop, Stop::Aborted | Stop::Error) {
