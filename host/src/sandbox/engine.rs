@@ -27,7 +27,9 @@ impl Clockwork {
         let engine = pooled
             .or_else(|_| Engine::new(&config(None)))
             .map_err(|error| SandboxError::Engine(format!("{error:#}")))?;
-        Ok(Self { ticker: Arc::new(Ticker::new(engine.clone(), options.concurrent_runs)), engine })
+        let ticker = Ticker::new(engine.clone(), options.concurrent_runs);
+        let ticker = ticker.map_err(|error| SandboxError::Engine(format!("no thread for its clock: {error}")))?;
+        Ok(Self { engine, ticker: Arc::new(ticker) })
     }
 }
 

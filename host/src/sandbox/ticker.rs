@@ -1,17 +1,20 @@
 //! The clock that ends runs which never call the host: a thread that ticks while something runs, and sleeps otherwise.
+//!
+//! It lingers a little when the last run ends, since waking it costs more than a short run does.
 use std::sync::{Arc, Condvar, Mutex, MutexGuard, PoisonError};
-use std::thread::{self, JoinHandle};
+use std::thread;
 use std::time::Duration;
 
 use wasmtime::Engine;
 
 /// How late a deadline may strike.
 pub(super) const TICK: Duration = Duration::from_millis(10);
+/// Ticks without a run before it sleeps.
+const LINGER: u32 = 10;
 
 /// Ticks the engine's epoch while at least one [`Running`] is held, and lets so many be held at a time.
 pub(super) struct Ticker {
     shared: Arc<Shared>,
-    thread: Mutex<Option<JoinHandle<()>>>,
 }
 
 struct Shared {
@@ -27,6 +30,8 @@ struct Shared {
 #[derive(Default)]
 struct State {
     running: usize,
+    waiting: usize,
+    asleep: bool,
     closed: bool,
 }
 
@@ -34,27 +39,29 @@ struct State {
 pub(super) struct Running<'a>(&'a Shared);
 
 impl Ticker {
-    /// A ticker for so many runs at a time. Its thread starts with the first.
-    pub(super) fn new(engine: Engine, places: u32) -> Self {
+    /// A ticker for so many runs at a time.
+    ///
+    /// # Errors
+    /// If there is no thread for it.
+    pub(super) fn new(engine: Engine, places: u32) -> std::io::Result<Self> {
         let (state, changed, freed) = (Mutex::default(), Condvar::new(), Condvar::new());
-        let shared = Shared { engine, state, changed, freed, places: places.max(1) as usize };
-        Self { shared: Arc::new(shared), thread: Mutex::new(None) }
+        let shared = Arc::new(Shared { engine, state, changed, freed, places: places.max(1) as usize });
+        let ticking = Arc::clone(&shared);
+        thread::Builder::new().name("epoch".into()).spawn(move || ticking.tick())?;
+        Ok(Self { shared })
     }
 
     /// Waits for a place, then ticks until the answer is dropped.
     pub(super) fn run(&self) -> Running<'_> {
-        let mut thread = self.thread.lock().unwrap_or_else(PoisonError::into_inner);
-        if thread.is_none() {
-            let shared = Arc::clone(&self.shared);
-            let spawned = thread::Builder::new().name("epoch".into()).spawn(move || shared.tick());
-            // Without the thread the deadline still strikes in host calls, and fuel everywhere.
-            *thread = spawned.ok();
+        let mut state = self.shared.lock();
+        while state.running >= self.shared.places {
+            state.waiting += 1;
+            state = self.shared.freed.wait(state).unwrap_or_else(PoisonError::into_inner);
+            state.waiting -= 1;
         }
-        drop(thread);
-        let full = |state: &mut State| state.running >= self.shared.places;
-        let mut state = self.shared.freed.wait_while(self.shared.lock(), full).unwrap_or_else(PoisonError::into_inner);
         state.running += 1;
-        if state.running == 1 {
+        if state.asleep {
+            state.asleep = false;
             self.shared.changed.notify_one();
         }
         Running(&self.shared)
@@ -74,48 +81,70 @@ impl Shared {
     }
 
     fn tick(&self) {
-        let mut state = self.lock();
+        let (mut state, mut idle) = (self.lock(), 0);
         while !state.closed {
-            state = if state.running == 0 {
-                self.changed.wait(state).unwrap_or_else(PoisonError::into_inner)
-            } else {
-                let waited = self.changed.wait_timeout(state, TICK).unwrap_or_else(PoisonError::into_inner);
-                if waited.1.timed_out() {
-                    self.engine.increment_epoch();
-                }
-                waited.0
-            };
+            if idle > LINGER {
+                state.asleep = true;
+                let asleep = |state: &mut State| state.asleep && !state.closed;
+                state = self.changed.wait_while(state, asleep).unwrap_or_else(PoisonError::into_inner);
+                idle = 0;
+                continue;
+            }
+            let waited = self.changed.wait_timeout(state, TICK).unwrap_or_else(PoisonError::into_inner);
+            state = waited.0;
+            // Woken before its time, it has not waited for a whole tick.
+            if waited.1.timed_out() {
+                self.engine.increment_epoch();
+            }
+            idle = if state.running == 0 { idle + 1 } else { 0 };
         }
     }
 }
 
 impl Drop for Running<'_> {
     fn drop(&mut self) {
-        self.0.lock().running -= 1;
-        self.0.freed.notify_one();
+        let mut state = self.0.lock();
+        state.running -= 1;
+        if state.waiting > 0 {
+            self.0.freed.notify_one();
+        }
     }
 }
 
 impl Drop for Ticker {
+    /// Lets the thread end. Nobody waits for it: it holds nothing but the engine.
     fn drop(&mut self) {
         self.shared.lock().closed = true;
         self.shared.changed.notify_one();
-        let thread = self.thread.get_mut().unwrap_or_else(PoisonError::into_inner).take();
-        if let Some(thread) = thread {
-            // A panic in it has nothing to tell that the runs did not show.
-            let _ = thread.join();
-        }
     }
 }
 
 #[cfg(test)]
 mod tests {
     use super::*;
+    use std::time::Instant;
 
     #[test]
     fn a_time_is_covered_by_its_ticks() {
         assert_eq!(ticks(Duration::from_millis(10)), 2);
         assert_eq!(ticks(Duration::from_millis(11)), 3);
         assert!(ticks(Duration::MAX) > 1 << 60);
+    }
+
+    #[test]
+    fn it_sleeps_when_nothing_runs_and_wakes_again() {
+        let ticker = Ticker::new(Engine::default(), 1).expect("a thread");
+        let until = |asleep: bool| {
+            let begun = Instant::now();
+            while ticker.shared.lock().asleep != asleep {
+                assert!(begun.elapsed() < Duration::from_secs(10));
+                thread::yield_now();
+            }
+        };
+        until(true);
+        let running = ticker.run();
+        until(false);
+        drop(running);
+        until(true);
     }
 }
