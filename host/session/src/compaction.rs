@@ -1,6 +1,6 @@
 //! Where a compaction would cut, and what it would summarise: the plan, as Pi makes it (S10).
 
-use std::collections::BTreeSet;
+use std::collections::{BTreeSet, HashSet};
 
 use crate::branch::{Branch, BranchError};
 use crate::context::{ContextEntry, Shown};
@@ -195,7 +195,7 @@ impl View<'_> {
 
     /// An edit among these replaces something that is not itself omitted among them.
     fn replaces_outside(&self, suffix: &[ContextEntry]) -> bool {
-        let omitted: Vec<IdIx> = suffix
+        let omitted: HashSet<IdIx> = suffix
             .iter()
             .filter(|e| matches!(e.shown, Shown::Omitted { .. }))
             .map(|e| self.branch.facts(e.place).id)

@@ -5,6 +5,7 @@
 //! no nesting is too deep.
 
 use crate::json::{Json, JsonError, Key, hex4, utf16_len};
+use crate::stringify::Names;
 
 /// A walk over a text.
 #[derive(Clone, Debug)]
@@ -13,24 +14,11 @@ pub(crate) struct Scan<'a> {
     at: usize,
     /// UTF-16 units of the last string that was passed.
     units: u64,
-    /// UTF-16 units that JavaScript would write for all tokens passed so far, were no name twice in an object. Right only
-    /// while counting.
+    /// UTF-16 units that JavaScript would write for all that was passed so far. Right only while counting.
     written: u64,
     /// What is written is wanted. Numbers are costly to count, and there are many.
     counting: bool,
 }
-
-/// Names of the objects that are open, to see whether one comes twice.
-struct Names<'a> {
-    names: Vec<&'a [u8]>,
-    /// Where each open object's names begin.
-    starts: Vec<usize>,
-    /// A name may have come twice: escaped, or one of too many to compare.
-    unsure: bool,
-}
-
-/// More names than this in one object are not compared with each other.
-const FEW_NAMES: usize = 24;
 
 impl<'a> Scan<'a> {
     pub(crate) fn new(text: &'a [u8]) -> Scan<'a> {
@@ -145,12 +133,10 @@ impl<'a> Scan<'a> {
     /// The same, and its length as [`Json::stringify_len`] gives it.
     pub(crate) fn value_and_written(&mut self) -> Result<(Json<'a>, u64), JsonError> {
         let before = self.written;
-        let mut names = Names { names: Vec::new(), starts: Vec::new(), unsure: false };
         self.counting = true;
-        let value = self.value_noting(Some(&mut names))?;
+        let value = self.value_noting(Some(&mut Names::default()))?;
         self.counting = false;
-        let written = if names.unsure { crate::stringify::walk_len(value) } else { self.written - before };
-        Ok((value, written))
+        Ok((value, self.written - before))
     }
 
     fn value_noting(&mut self, names: Option<&mut Names<'a>>) -> Result<Json<'a>, JsonError> {
@@ -191,9 +177,10 @@ impl<'a> Scan<'a> {
     /// The name of the next member, where the innermost open bracket is an object's.
     fn name_in(&mut self, bracket: u8, names: &mut Option<&mut Names<'a>>) -> Result<(), JsonError> {
         if bracket == b'{' {
+            let from = self.written;
             let key = self.key()?;
             if let Some(names) = names {
-                names.add(key);
+                names.begin(key, from);
             }
         }
         Ok(())
@@ -202,6 +189,9 @@ impl<'a> Scan<'a> {
     /// Behind a value: closes what closes, and stops before the next value. True when all is closed.
     fn behind_value(&mut self, open: &mut Vec<u8>, names: &mut Option<&mut Names<'a>>) -> Result<bool, JsonError> {
         while let Some(&inner) = open.last() {
+            if let Some(names) = names {
+                names.end(self.written);
+            }
             match self.peek() {
                 Some(b',') => {
                     self.step();
@@ -212,7 +202,7 @@ impl<'a> Scan<'a> {
                     self.step();
                     open.pop();
                     if let Some(names) = names {
-                        names.close();
+                        self.written -= names.close();
                     }
                 }
                 _ => return self.fail("expected a comma or a closing bracket"),
@@ -348,24 +338,6 @@ fn number_len(raw: &[u8]) -> u64 {
         Some(n) if n == 0.0 => 1,
         Some(n) if n.is_finite() => ryu_js::Buffer::new().format_finite(n).len() as u64,
         _ => "null".len() as u64,
-    }
-}
-
-impl<'a> Names<'a> {
-    fn open(&mut self) {
-        self.starts.push(self.names.len());
-    }
-
-    fn close(&mut self) {
-        let start = self.starts.pop().unwrap_or(0);
-        self.names.truncate(start);
-    }
-
-    fn add(&mut self, key: Key<'a>) {
-        let start = self.starts.last().copied().unwrap_or(0);
-        let others = &self.names[start..];
-        self.unsure |= key.is_escaped() || others.len() > FEW_NAMES || others.contains(&key.raw());
-        self.names.push(key.raw());
     }
 }
 

@@ -1,95 +1,65 @@
-//! How long JavaScript would write a value in which a name may come twice: of several members with one name the last
-//! counts (S2.5), so what is before it must be taken out again.
+//! What JavaScript would not write: of several members with one name the last counts (S2.5), so the others are taken out
+//! of the length of `JSON.stringify(JSON.parse(text))` again.
 
 use std::collections::HashMap;
 
-use crate::json::{Items, Json, Kind, Members};
-use crate::scan::Scan;
+use crate::json::Key;
 
-/// One open array or object of the walk.
-struct Frame<'a> {
-    parts: Parts<'a>,
-    /// What an array's items gave so far, without separators.
-    len: u64,
-    items: u64,
-    /// What an object's members gave, by name.
-    named: HashMap<Vec<u16>, u64>,
-    /// The name whose value is being walked, and its own length.
-    key: Option<(Vec<u16>, u64)>,
+/// The members of the objects that a walk stands in.
+#[derive(Default)]
+pub(crate) struct Names<'a> {
+    members: Vec<Member<'a>>,
+    /// Where the members of each open object or array begin; arrays have none.
+    starts: Vec<usize>,
 }
 
-enum Parts<'a> {
-    Items(Items<'a>),
-    Members(Members<'a>),
+struct Member<'a> {
+    key: Key<'a>,
+    /// Units written up to its name, and up to the end of its value.
+    from: u64,
+    to: u64,
 }
 
-/// The length in UTF-16 units.
-pub(crate) fn walk_len(value: Json<'_>) -> u64 {
-    if let Some(len) = scalar_len(value) {
-        return len;
+/// Of so few members each is compared with each.
+const FEW: usize = 24;
+
+impl<'a> Names<'a> {
+    /// A bracket opens.
+    pub(crate) fn open(&mut self) {
+        self.starts.push(self.members.len());
     }
-    let mut open = vec![Frame::new(value)];
-    while let Some(top) = open.last_mut() {
-        match top.next() {
-            Some(part) => match scalar_len(part) {
-                Some(len) => top.add(len),
-                None => open.push(Frame::new(part)),
-            },
-            None => {
-                let len = open.pop().map_or(0, Frame::close);
-                match open.last_mut() {
-                    Some(outer) => outer.add(len),
-                    None => return len,
-                }
-            }
+
+    /// A member begins.
+    pub(crate) fn begin(&mut self, key: Key<'a>, from: u64) {
+        self.members.push(Member { key, from, to: from });
+    }
+
+    /// The value of the last member ends, if the innermost bracket is an object's.
+    pub(crate) fn end(&mut self, written: u64) {
+        let start = self.starts.last().copied().unwrap_or(0);
+        if let Some(member) = self.members[start..].last_mut() {
+            member.to = written;
         }
     }
-    0
+
+    /// A bracket closes; the units in it that JavaScript would not write.
+    pub(crate) fn close(&mut self) -> u64 {
+        let start = self.starts.pop().unwrap_or(0);
+        let surplus = surplus(&self.members[start..]);
+        self.members.truncate(start);
+        surplus
+    }
 }
 
-/// The length of what is neither array nor object.
-fn scalar_len(value: Json<'_>) -> Option<u64> {
-    (!matches!(value.kind(), Kind::Array | Kind::Object)).then(|| written(value.raw()))
-}
-
-fn written(token: &[u8]) -> u64 {
-    Scan::new(token).value_and_written().map_or(0, |(_, written)| written)
-}
-
-impl<'a> Frame<'a> {
-    fn new(value: Json<'a>) -> Frame<'a> {
-        let parts = match value.kind() {
-            Kind::Array => Parts::Items(value.items()),
-            _ => Parts::Members(value.members()),
+/// Units of the members that a later one with the same name replaces, each with its comma.
+fn surplus(members: &[Member<'_>]) -> u64 {
+    let units = |member: &Member<'_>| member.to - member.from + 1;
+    if members.len() <= FEW && !members.iter().any(|member| member.key.is_escaped()) {
+        let replaced = |(at, member): &(usize, &Member<'_>)| {
+            members[at + 1..].iter().any(|later| later.key.raw() == member.key.raw())
         };
-        Frame { parts, len: 0, items: 0, named: HashMap::new(), key: None }
+        return members.iter().enumerate().filter(replaced).map(|(_, member)| units(member)).sum();
     }
-
-    fn next(&mut self) -> Option<Json<'a>> {
-        match &mut self.parts {
-            Parts::Items(items) => items.next(),
-            Parts::Members(members) => {
-                let (key, value) = members.next()?;
-                let quoted = [b"\"", key.raw(), b"\""].concat();
-                self.key = Some((key.units(), written(&quoted)));
-                Some(value)
-            }
-        }
-    }
-
-    fn add(&mut self, len: u64) {
-        match self.key.take() {
-            None => {
-                self.len += len;
-                self.items += 1;
-            }
-            Some((name, name_len)) => drop(self.named.insert(name, name_len + 1 + len)),
-        }
-    }
-
-    /// Brackets, parts and the commas between them.
-    fn close(self) -> u64 {
-        let parts = self.items + self.named.len() as u64;
-        2 + self.len + self.named.values().sum::<u64>() + parts.saturating_sub(1)
-    }
+    let mut last = HashMap::new();
+    members.iter().filter_map(|member| last.insert(member.key.units(), units(member))).sum()
 }

@@ -1,5 +1,7 @@
 //! The replay of system messages: each is a delta, together they give the prompt and the tools in force (S5.1).
 
+use std::collections::{BTreeMap, HashMap};
+
 use crate::json::{Json, Kind, quoted};
 use crate::splice::{self, Member};
 
@@ -7,20 +9,48 @@ use crate::splice::{self, Member};
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Replay {
     content: Vec<String>,
-    /// Name and JSON text, in the order the names came first.
-    sections: Vec<(String, String)>,
-    /// Name and JSON text.
-    tools: Vec<(String, String)>,
+    sections: Named,
+    tools: Named,
     timestamp: Option<String>,
+}
+
+/// JSON texts by name, in the order the names came.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+struct Named {
+    /// The place of each name among `texts`.
+    places: HashMap<String, u64>,
+    texts: BTreeMap<u64, (String, String)>,
+    next: u64,
+}
+
+impl Named {
+    /// A name keeps its place when it is set again.
+    fn set(&mut self, name: String, value: Json<'_>) {
+        let place = *self.places.entry(name.clone()).or_insert(self.next);
+        self.next += 1;
+        self.texts.insert(place, (name, value.to_text().into_owned()));
+    }
+
+    fn remove(&mut self, name: &str) {
+        if let Some(place) = self.places.remove(name) {
+            self.texts.remove(&place);
+        }
+    }
+
+    fn iter(&self) -> impl Iterator<Item = &(String, String)> {
+        self.texts.values()
+    }
+
+    fn is_empty(&self) -> bool {
+        self.texts.is_empty()
+    }
 }
 
 impl Replay {
     /// Takes in the next system message.
     pub fn add(&mut self, message: Json<'_>) {
         if message.get("replace").and_then(Json::as_bool) == Some(true) {
-            self.content.clear();
-            self.sections.clear();
-            self.tools.clear();
+            *self = Replay { timestamp: self.timestamp.take(), ..Replay::default() };
         }
         if self.timestamp.is_none() {
             self.timestamp = message.get("timestamp").filter(|t| !t.is_null()).map(|t| t.to_text().into_owned());
@@ -30,14 +60,16 @@ impl Replay {
             self.content.push(text);
         }
         for (name, value) in message.get("sections").into_iter().flat_map(Json::members) {
-            patch(&mut self.sections, name.text().into_owned(), value);
+            match value.is_null() {
+                true => self.sections.remove(&name.text()),
+                false => self.sections.set(name.text().into_owned(), value),
+            }
         }
         for tool in message.get("toolsRemoved").into_iter().flat_map(Json::items) {
-            let name = tool_name(tool);
-            self.tools.retain(|(known, _)| *known != name);
+            self.tools.remove(&tool_name(tool));
         }
         for tool in message.get("toolsAdded").into_iter().flat_map(Json::items) {
-            set(&mut self.tools, tool_name(tool), tool);
+            self.tools.set(tool_name(tool), tool);
         }
     }
 
@@ -98,20 +130,4 @@ fn content_text(content: Json<'_>) -> String {
 
 fn tool_name(tool: Json<'_>) -> String {
     tool.get("name").map_or_else(|| "undefined".to_owned(), |n| n.as_str().unwrap_or_else(|| n.to_text()).into_owned())
-}
-
-fn patch(sections: &mut Vec<(String, String)>, name: String, value: Json<'_>) {
-    if value.is_null() {
-        sections.retain(|(known, _)| *known != name);
-    } else {
-        set(sections, name, value);
-    }
-}
-
-fn set(list: &mut Vec<(String, String)>, name: String, value: Json<'_>) {
-    let text = value.to_text().into_owned();
-    match list.iter_mut().find(|(known, _)| *known == name) {
-        Some(slot) => slot.1 = text,
-        None => list.push((name, text)),
-    }
 }
