@@ -1,7 +1,7 @@
 //! A guest whose config says what it does, well behaved or not: one component for all tests of the host.
 //!
 //! The config: what it says of itself (`name`, `version`, `needs`, `can_use`, `on`), and for each export a list of
-//! [`Step`]s (`describe`, `entry`, `settled`). In the steps of the handlers `$trigger`, `$leaf` and `$first` stand for
+//! `Step`s (`describe`, `entry`, `settled`). In the steps of the handlers `$trigger`, `$leaf` and `$first` stand for
 //! the ids of the trigger, the newest entry in the file and the oldest one in the context.
 mod mischief;
 mod report;
