@@ -21,7 +21,7 @@ use std::process::ExitCode;
 use clap::{Parser, Subcommand};
 
 pub use failure::{Failure, Outcome};
-pub use out::{Out, say};
+pub use out::{Out, answer, say};
 
 /// Sandboxed WebAssembly plugins for the sessions of the Pi coding agent.
 ///

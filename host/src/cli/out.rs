@@ -55,6 +55,11 @@ impl Out {
     }
 }
 
+/// One line of the answer where there is no [`Out`] at hand; a reader that went away is no reason to panic.
+pub fn answer(text: impl Display) {
+    let _ = writeln!(io::stdout(), "{text}");
+}
+
 /// A word on standard error; nobody minds if it cannot be written.
 pub fn say(text: impl Display) {
     let _ = writeln!(io::stderr(), "{text}");
