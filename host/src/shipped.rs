@@ -9,14 +9,16 @@ use crate::config::{Config, PluginConfig, PluginFrom};
 use crate::sandbox::{Limits, LoadError, Plugin, PluginSource, Sandbox};
 
 /// The shipped plugins: name and component.
-pub const SHIPPED: [(&str, &[u8]); 1] =
-    [("auto-compact", include_bytes!("../../plugins/prebuilt/auto-compact.wasm"))];
+pub const SHIPPED: [(&str, &[u8]); 1] = [("auto-compact", include_bytes!("../../plugins/prebuilt/auto-compact.wasm"))];
 
 /// Why a plugin of the config cannot be used.
 #[derive(Debug, thiserror::Error)]
 pub enum PluginError {
     /// There is no shipped plugin of this name.
-    #[error("line {line}: no plugin {name:?} is shipped (shipped: {}); give the file of your own with `path = \"…\"`", names())]
+    #[error(
+        "line {line}: no plugin {name:?} is shipped (shipped: {}); give the file of your own with `path = \"…\"`",
+        names()
+    )]
     Unknown {
         /// The name.
         name: String,

@@ -151,7 +151,8 @@ fn log_to_stderr() {
 }
 
 fn settings(config: &Config, args: &RunArgs) -> Result<Settings, Failure> {
-    let roots: Vec<PathBuf> = config.watch.roots.iter().map(|root| root.canonicalize().unwrap_or(root.clone())).collect();
+    let roots: Vec<PathBuf> =
+        config.watch.roots.iter().map(|root| root.canonicalize().unwrap_or(root.clone())).collect();
     let mut fresh = args.files.iter().map(|file| plain_path(file)).collect::<Result<Vec<_>, _>>()?;
     fresh.extend(args.since.map(|since| changed_since(&roots, since)).unwrap_or_default());
     let (by_path, by_cwd) = (config.watch.clone(), config.watch.clone());
@@ -164,6 +165,7 @@ fn settings(config: &Config, args: &RunArgs) -> Result<Settings, Failure> {
         fresh,
         dry_run: args.dry_run,
         closed: args.closed,
+        keep_runs: config.state.keep,
         compaction: PiCompaction::default(),
     })
 }

@@ -13,6 +13,9 @@ use crate::sandbox::{self, HostFacts, Plugin, Run, RunReport};
 use super::session::{Session, StepError};
 use super::world::{World, now_ms, random};
 
+/// Lines of the run log that are kept in one transaction, where nothing was proposed.
+const RUNS_AT_ONCE: usize = 256;
+
 /// An `on-settled` run that is to be made outside the entry queue.
 pub struct SettledJob {
     /// Whose.
@@ -45,7 +48,7 @@ impl Session {
     /// Runs every plugin that the entry wakes, and keeps what they propose together with the cursor behind the entry.
     pub(super) fn dispatch(&mut self, world: &World, ix: EntryIx) -> Result<(), StepError> {
         let trigger = self.tree.id(ix).to_owned();
-        let (mut batches, mut runs) = (Vec::new(), Vec::new());
+        let mut batches = Vec::new();
         self.tally.handled += 1;
         for plugin in &world.plugins {
             let branch = self.branch_with_pending(Some(ix), &batches)?;
@@ -55,12 +58,12 @@ impl Session {
             let report = plugin.run(self.run(world, sandbox::Handler::OnEntry, branch, &trigger));
             let (batch, record) = self.conclude(plugin, Handler::OnEntry, "entry", &trigger, report);
             batches.extend(batch);
-            runs.push(record);
+            self.runs.push(record);
         }
-        if runs.is_empty() {
+        if batches.is_empty() && self.runs.len() < RUNS_AT_ONCE {
             return Ok(());
         }
-        self.save(world, batches, &runs)
+        self.save(world, batches)
     }
 
     /// The runs that are asked for and can be made now, the branch being settled.
@@ -92,7 +95,8 @@ impl Session {
         self.running.remove(done.plugin.name());
         self.record.later.retain(|note| note.plugin != done.plugin.name());
         let (batch, record) = self.conclude(&done.plugin, Handler::OnSettled, "settled", &done.trigger, done.report);
-        self.save(world, batch.into_iter().collect(), &[record])
+        self.runs.push(record);
+        self.save(world, batch.into_iter().collect())
     }
 
     fn run(&self, world: &World, handler: sandbox::Handler, branch: Branch, trigger: &str) -> Run {
@@ -138,12 +142,6 @@ impl Session {
             self.record.later.push(Note { plugin: plugin.name().to_owned(), trigger: trigger.to_owned(), note });
         }
         let Some(accepted) = done.accepted.filter(|accepted| !accepted.is_empty()) else { return (None, record) };
-        if let Some(why) = self.never_written() {
-            warn!(session = %self.path.display(), plugin = plugin.name(), "refused: {why}");
-            record.outcome = "refused".to_owned();
-            record.message = why.to_owned();
-            return (None, record);
-        }
         let batch = new_batch(plugin, handler, reason, trigger, accepted.to_json());
         self.tally.proposed += 1;
         info!(session = %self.path.display(), plugin = plugin.name(), trigger, batch = batch.id, "proposed");

@@ -11,7 +11,7 @@ pub mod step;
 mod watch;
 pub mod world;
 
-use std::collections::{BTreeSet, HashMap};
+use std::collections::{BTreeMap, BTreeSet, HashMap};
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 use std::time::{Duration, Instant};
@@ -87,7 +87,7 @@ pub struct Summary {
     /// Sessions with something that still waits, and why.
     pub waiting: Vec<(PathBuf, &'static str)>,
     /// Sessions that could not be worked on, and why.
-    pub failed: Vec<(PathBuf, String)>,
+    pub failed: BTreeMap<PathBuf, String>,
 }
 
 /// Why the daemon could not run.
@@ -147,7 +147,10 @@ impl Daemon {
             tokio::select! {
                 () = stop.cancelled() => break,
                 Some(event) = self.from.recv() => self.hear(event),
-                _ = walks.tick() => self.walk(),
+                _ = walks.tick() => {
+                    self.walk();
+                    self.keep_house();
+                }
                 () = sleep_until(due) => self.wake_due(),
             }
         }
@@ -278,6 +281,18 @@ impl Daemon {
         written < self.world.journal.first_start_ms() - session::GRACE_MS
     }
 
+    /// What was moved is made to last, and old lines of the run log go; on a worker, since it waits for the disk.
+    fn keep_house(&self) {
+        let world = Arc::clone(&self.world);
+        tokio::task::spawn_blocking(move || {
+            let keep = i64::try_from(world.settings.keep_runs.as_millis()).unwrap_or(i64::MAX);
+            let done = world.journal.forget_runs(world::now_ms().saturating_sub(keep));
+            if let Err(e) = done.and_then(|()| world.journal.flush()) {
+                warn!("{e}");
+            }
+        });
+    }
+
     fn slot(&mut self, path: &Path) -> &mut Slot {
         self.slots.entry(path.to_path_buf()).or_default()
     }
@@ -361,8 +376,7 @@ impl Daemon {
         let pause = (RETRY_AFTER * 2u32.saturating_pow(slot.failures.min(16) - 1)).min(RETRY_MOST);
         if !error.is_quiet() {
             warn!(session = %path.display(), "{error}; trying again in {} s", pause.as_secs());
-            self.summary.failed.push((path.to_path_buf(), error.to_string()));
-            self.summary.failed.dedup();
+            self.summary.failed.insert(path.to_path_buf(), error.to_string());
             self.wake_at(path, Instant::now() + pause);
         } else if matches!(error, StepError::Replaced(_)) && self.slot(path).failures < 3 {
             self.slot(path).again = true;

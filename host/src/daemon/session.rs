@@ -8,12 +8,11 @@ use std::collections::{BTreeSet, HashSet};
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
+use pi_session::Tree;
 use pi_session::branch::{Branch, Origin};
-use pi_session::header::Version;
 use pi_session::json::Json;
 use pi_session::receipt::Receipt;
 use pi_session::tree::{EntryIx, Leaf, Pushed, Source, Status};
-use pi_session::Tree;
 use sha2::{Digest, Sha256};
 
 use crate::files::FilesError;
@@ -74,6 +73,8 @@ pub struct Session {
     /// What receipts in the file say was done already: plugin, handler, trigger.
     pub(super) receipts: HashSet<(String, String, String)>,
     pub(super) pending: Vec<Recorded>,
+    /// Lines for the run log that are not kept yet.
+    pub(super) runs: Vec<RunRecord>,
     pub(super) intents: Vec<Intent>,
     /// Plugins whose `on-settled` runs at this moment.
     pub(super) running: BTreeSet<String>,
@@ -135,7 +136,9 @@ impl Session {
             Met::Known(key, record) if record.skipped > 0 && world.settings.is_fresh(path) => {
                 (Some(*key), SessionRecord { later: record.later.clone(), ..blank_record(path, &header.id, &reading) })
             }
-            Met::Known(key, record) => (Some(*key), SessionRecord { path: path.into(), file: reading.id(), ..record.clone() }),
+            Met::Known(key, record) => {
+                (Some(*key), SessionRecord { path: path.into(), file: reading.id(), ..record.clone() })
+            }
             Met::New | Met::Copy => (None, blank_record(path, &header.id, &reading)),
         };
         let mut session = Session {
@@ -149,6 +152,7 @@ impl Session {
             read_to: 0,
             receipts: HashSet::new(),
             pending: Vec::new(),
+            runs: Vec::new(),
             intents: Vec::new(),
             running: BTreeSet::new(),
             quiet_from_ms: 0,
@@ -269,7 +273,11 @@ impl Session {
     /// more (Pi's migration in place), the count of entries decides.
     fn was_handled(&mut self, offset: u64, line: &[u8]) -> bool {
         let known = !self.record.last_line.is_empty() && self.handled_count.is_none();
-        if known && offset == self.record.last_line_at && offset < self.handled_to && line_hash(line) != self.record.last_line {
+        if known
+            && offset == self.record.last_line_at
+            && offset < self.handled_to
+            && line_hash(line) != self.record.last_line
+        {
             self.handled_count = Some(self.record.entries);
         }
         match self.handled_count {
@@ -339,18 +347,10 @@ impl Session {
         }
     }
 
-    /// Why nothing may ever be written to this file, if so (S3, S11.2).
-    pub(super) fn never_written(&self) -> Option<&'static str> {
-        match self.tree.header()?.version {
-            Version::V3 => None,
-            Version::V1 | Version::V2 => Some("S11.2: version 1 or 2; open it in Pi, or run `pi-graft session migrate`"),
-            Version::Newer => Some("S3: a version newer than 3; update pi-graft"),
-        }
-    }
-
-    /// Keeps the cursor, and what was proposed on the way to it, in one transaction.
-    pub(super) fn save(&mut self, world: &World, batches: Vec<Batch>, runs: &[RunRecord]) -> Result<(), StepError> {
-        let (key, recorded) = world.journal.record(self.key, &self.record, batches, runs)?;
+    /// Keeps the cursor, and what was run and proposed on the way to it, in one transaction.
+    pub(super) fn save(&mut self, world: &World, batches: Vec<Batch>) -> Result<(), StepError> {
+        let (key, recorded) = world.journal.record(self.key, &self.record, batches, &self.runs)?;
+        self.runs.clear();
         self.key = Some(key);
         self.pending.extend(recorded);
         world.remember(key, &self.record);

@@ -1,6 +1,7 @@
 //! What the daemon is told to do, resolved from the config and the command line.
 
 use std::path::{Path, PathBuf};
+use std::time::Duration;
 
 use crate::deliver::settle::Times;
 use crate::sandbox::PiCompaction;
@@ -26,6 +27,8 @@ pub struct Settings {
     pub dry_run: bool,
     /// The user says that no Pi runs (`--closed`).
     pub closed: bool,
+    /// How long the run log is kept (`state.keep`).
+    pub keep_runs: Duration,
     /// Pi's compaction settings, handed to plugins.
     pub compaction: PiCompaction,
 }

@@ -59,7 +59,7 @@ impl Session {
     fn read_new(&mut self, world: &World) -> Result<bool, StepError> {
         let grew = self.read_lines(world, |session, ix| session.dispatch(world, ix))?;
         if grew && self.key.map_or(self.record.offset > 0, |_| true) {
-            self.save(world, Vec::new(), &[])?;
+            self.save(world, Vec::new())?;
         }
         Ok(grew)
     }

@@ -217,4 +217,3 @@ fn begins_at(reading: &Reading, intent: &Intent, path: &Path) -> Result<Option<u
     let cut = &tail[last..];
     Ok((!cut.is_empty() && ours.starts_with(cut)).then_some(from + last as u64))
 }
-

@@ -69,7 +69,9 @@ pub fn state(branch: &Branch) -> Result<State, BranchError> {
 #[must_use]
 pub fn verdict(state: State, presence: Presence, quiet: Duration, times: &Times) -> Verdict {
     let needed = match (presence, state) {
-        (Presence::Here, _) => return Verdict::Held("a Pi has this session open and would not see it; waiting until it quits"),
+        (Presence::Here, _) => {
+            return Verdict::Held("a Pi has this session open and would not see it; waiting until it quits");
+        }
         (Presence::Unknown, State::Unanswered) => {
             return Verdict::Held("tool calls are unanswered, and a Pi may be running them");
         }

@@ -12,7 +12,7 @@ use pi_session::tree::{Source, SourceError};
 
 use super::{FileId, FilesError};
 
-/// Bytes read at a time while looking for line ends.
+/// Bytes read at a time while looking for line ends; at most.
 const PIECE: usize = 1 << 20;
 
 /// A session file opened for reading. Cheap to clone; the descriptor is shared.
@@ -53,10 +53,12 @@ impl Reading {
     /// # Errors
     /// What the system says; lines handed out before stand.
     pub fn lines(&self, from: u64, mut each: impl FnMut(u64, &[u8]) -> bool) -> std::io::Result<u64> {
+        let there = usize::try_from(self.file.metadata()?.len().saturating_sub(from)).unwrap_or(PIECE);
+        let piece = there.clamp(1, PIECE);
         let (mut at, mut held) = (from, Vec::new());
         loop {
             let start = held.len();
-            held.resize(start + PIECE, 0);
+            held.resize(start + piece, 0);
             let read = self.file.read_at(&mut held[start..], at + start as u64)?;
             held.truncate(start + read);
             if read == 0 {

@@ -205,18 +205,6 @@ impl Journal {
         })
     }
 
-    /// Forgets a session whose file is gone.
-    ///
-    /// # Errors
-    /// [`JournalError::Failed`].
-    pub fn forget(&self, session: SessionKey) -> Result<()> {
-        self.write(Durability::Immediate, |txn| {
-            txn.open_table(SESSIONS).map_err(JournalError::failed)?.remove(session.0).map_err(JournalError::failed)?;
-            let mut pending = txn.open_table(PENDING).map_err(JournalError::failed)?;
-            pending.retain_in((session.0, 0)..=(session.0, u64::MAX), |_, _| false).map_err(JournalError::failed)
-        })
-    }
-
     /// Writes down that `recorded` is about to be written, before it is. On the disk when this returns.
     ///
     /// # Errors
@@ -255,6 +243,17 @@ impl Journal {
         })
     }
 
+    /// Drops the lines of the run log from before `until_ms`, Unix milliseconds.
+    ///
+    /// # Errors
+    /// [`JournalError::Failed`].
+    pub fn forget_runs(&self, until_ms: i64) -> Result<()> {
+        self.write(Durability::None, |txn| {
+            let mut table = txn.open_table(RUNS).map_err(JournalError::failed)?;
+            table.retain_in(..(until_ms, 0), |_, _| false).map_err(JournalError::failed)
+        })
+    }
+
     /// Makes everything moved so far last.
     ///
     /// # Errors
@@ -272,11 +271,7 @@ impl Journal {
     }
 }
 
-fn put_session(
-    txn: &WriteTransaction,
-    session: Option<SessionKey>,
-    record: &SessionRecord,
-) -> Result<SessionKey> {
+fn put_session(txn: &WriteTransaction, session: Option<SessionKey>, record: &SessionRecord) -> Result<SessionKey> {
     let mut table = txn.open_table(SESSIONS).map_err(JournalError::failed)?;
     let last = table.last().map_err(JournalError::failed)?.map_or(0, |(key, _)| key.value());
     let key = session.unwrap_or(SessionKey(last + 1));

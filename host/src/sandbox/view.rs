@@ -20,6 +20,8 @@ const MAX_PAGE: u32 = 256;
 const MAX_PAGE_BYTES: usize = 256 << 10;
 /// Fuel for each entry that is walked over to work something out.
 const ENTRY_WORK: u64 = 20;
+/// Entries behind a new one that are looked at one by one.
+const FEW: u32 = 64;
 /// How far behind its receipt a graft can stand.
 const MAX_BATCH: u32 = 64;
 
@@ -89,6 +91,10 @@ impl View {
 
     /// The entry of the context at a place. Behind the first, which may be a compaction, they are sorted.
     fn in_context(&self, place: u32) -> Option<ContextEntry> {
+        if self.is_plainly_shown(place) {
+            let shown = if self.branch.facts(place).gives { Shown::AsIs } else { Shown::Nothing };
+            return Some(ContextEntry { place, shown });
+        }
         let (first, rest) = self.context().entries.split_first()?;
         if first.place == place {
             return Some(*first);
@@ -106,12 +112,26 @@ impl View {
         }
         let facts = self.branch.facts(place);
         // What is pending has no id, so nothing can have edited it.
-        let by = *self.edits().get(&facts.id).filter(|_| facts.gives && place < self.branch.in_file())?;
+        if !facts.gives || place >= self.branch.in_file() {
+            return None;
+        }
+        let by = *self.edits().get(&facts.id)?;
         match self.branch.facts(by).replacement {
             Replacement::Omit => Some(Edited { by, omits: true }),
             Replacement::Content if facts.role.takes_replacement() => Some(Edited { by, omits: false }),
             _ => None,
         }
+    }
+
+    /// A new entry that nothing behind it edits or summarises: it is in the context as it stands, which is seen without
+    /// working the context out.
+    fn is_plainly_shown(&self, place: u32) -> bool {
+        let id = self.branch.facts(place).id;
+        let changes = |after: u32| {
+            let facts = self.branch.facts(after);
+            facts.kind == EntryKind::Compaction || facts.kind == EntryKind::ContextEdit && facts.names == Some(id)
+        };
+        self.branch.len() - place <= FEW && !(place + 1..self.branch.len()).any(changes)
     }
 
     /// Whether the entry at a place is an edit that a later one of the same target stands for.
