@@ -69,8 +69,103 @@ fn tokens(text: &str) -> u64 {
 
 fn summarise(run: &Run, plan: &Plan, infos: &BTreeMap<u32, Info>) -> (Summary, Files) {
     let (mut summary, listed) = Summary::updating(plan.previous_summary.as_deref());
-    let read = |place: &u32| infos.get(place).and_then(|info| read::message(run, info));
-    plan.to_summarize.iter().filter_map(read).for_each(|message| summary.add(&message));
-    plan.turn_prefix.iter().filter_map(read).for_each(|message| summary.add_to_turn(&message));
+    let split = plan.turn_prefix.iter().min().copied().unwrap_or(u32::MAX);
+    for (info, depth) in infos.values().zip(read::depths(infos.values())) {
+        match read::message(run, info, depth) {
+            Some(message) if info.place < split => summary.add(&message),
+            Some(message) => summary.add_to_turn(&message),
+            None => {}
+        }
+    }
     (summary, Files::of(plan, listed))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::AutoCompact;
+    use pi_graft_plugin::testing::FakeHost;
+    use pi_graft_plugin::{Plugin, Settled, Tokens};
+
+    /// A long request with an answer, and a short one that stays.
+    fn session() -> FakeHost {
+        let long = "Please move the parser to its own crate, and do it without a change of behaviour. ".repeat(20);
+        let entries = [
+            format!(r#"{{"type":"message","id":"1","message":{{"role":"user","content":"{long}"}}}}"#),
+            r#"{"type":"message","id":"2","message":{"role":"assistant","stopReason":"stop","content":[{"type":"text","text":"It is moved."}]}}"#.into(),
+            r#"{"type":"message","id":"3","message":{"role":"user","content":"thanks"}}"#.into(),
+            r#"{"type":"message","id":"4","message":{"role":"assistant","stopReason":"stop","content":[]}}"#.into(),
+        ];
+        let mut host = FakeHost::new(&entries.each_ref().map(String::as_str));
+        host.plan = Some(Plan {
+            first_kept: Some("3".into()),
+            split_turn: false,
+            tokens_before: 900,
+            previous: None,
+            previous_summary: None,
+            previous_details: Some(r#"{"readFiles":["old.rs"]}"#.into()),
+            to_summarize: vec![0, 1],
+            turn_prefix: Vec::new(),
+            read_files: vec!["a.rs".into()],
+            modified_files: vec!["b.rs".into()],
+        });
+        host.tokens = Some(Tokens { in_file: 900, with_pending: 900, reported: None });
+        host
+    }
+
+    fn settled(host: &FakeHost, config: &str, reason: &str, instructions: Option<&str>) -> Option<Compaction> {
+        let config = Json::from_text(config.into()).to().expect("a config");
+        let settled = Settled { reason: reason.into(), notes: Vec::new(), instructions: instructions.map(Into::into) };
+        AutoCompact::on_settled(&config, &Run::on(host), &settled).expect("it never fails");
+        host.compactions.take().pop()
+    }
+
+    const DUE: &str = r#"{"at":500}"#;
+
+    #[test]
+    fn when_due_it_asks_for_the_other_handler_and_there_compacts() {
+        let host = session();
+        AutoCompact::on_entry(&Json::from_text(DUE.into()).to().expect("a config"), &Run::on(&host))
+            .expect("it is due");
+        assert_eq!(host.note.take().as_deref(), Some("900 tokens, due above 500"));
+        let made = settled(&host, DUE, "settled", None).expect("a compaction");
+        assert_eq!(made.first_kept.as_deref(), Some("3"));
+        let details = made.details.expect("details");
+        assert_eq!(details.as_str(), r#"{"readFiles":["a.rs","old.rs"],"modifiedFiles":["b.rs"]}"#);
+        let files = "<read-files>\na.rs\nold.rs\n</read-files>\n\n<modified-files>\nb.rs\n</modified-files>";
+        assert!(made.summary.starts_with("## Goal\n- Please move the parser") && made.summary.ends_with(files));
+    }
+
+    #[test]
+    fn a_wanted_compaction_need_not_be_due_and_takes_instructions() {
+        let made = settled(&session(), "{}", "manual", Some("the API")).expect("a compaction");
+        assert!(made.summary.starts_with("Focus: the API\n"), "{}", made.summary);
+    }
+
+    #[test]
+    fn pis_own_compaction_is_left_to_pi_unless_told() {
+        for reason in ["threshold", "overflow", "something new"] {
+            assert_eq!(settled(&session(), DUE, reason, None), None, "{reason}");
+        }
+        assert!(settled(&session(), r#"{"take-over":"always"}"#, "threshold", None).is_some());
+    }
+
+    #[test]
+    fn what_is_no_longer_due_or_saves_too_little_is_not_made() {
+        assert_eq!(settled(&session(), r#"{"at":901}"#, "settled", None), None);
+        assert_eq!(settled(&session(), r#"{"at":500,"min-saving":1000}"#, "boundary", None), None);
+        let mut host = session();
+        host.plan = None;
+        assert_eq!(settled(&host, DUE, "settled", None), None);
+        assert!(host.logs.take()[0].1.starts_with("nothing to summarise"));
+    }
+
+    #[test]
+    fn it_says_what_it_needs_and_what_wakes_it() {
+        let said = AutoCompact::describe(&Config::default()).expect("a description");
+        assert_eq!(
+            (said.name.as_str(), said.needs.as_slice()),
+            ("auto-compact", ["append:compaction".to_owned()].as_slice())
+        );
+    }
 }

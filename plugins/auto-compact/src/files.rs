@@ -81,7 +81,7 @@ impl Files {
 
 /// A path that can stand on a line of its own.
 fn is_path(path: &str) -> bool {
-    !path.is_empty() && !path.contains(['\n', '\r'])
+    !path.is_empty() && !path.contains(['\n', '\r']) && !path.starts_with(['<', ' '])
 }
 
 fn by_units(paths: BTreeSet<String>) -> Vec<String> {

@@ -7,17 +7,58 @@ use pi_graft_plugin::{Block, Entry, Info, Json, Run};
 
 use crate::summary::{Call, End, Message};
 
+/// How much of an entry is read, bytes: an entry that is bigger is read as if it ended there.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Depth {
+    /// All, unless it is huge.
+    Whole,
+    /// Its beginning.
+    Glance,
+    /// Nothing.
+    Skip,
+}
+
 /// An entry up to this size is read whole.
-const WHOLE: usize = 256 * 1024;
+const WHOLE: u64 = 256 * 1024;
 /// Of a bigger one, so much.
-const BEGINNING: usize = 64 * 1024;
+const BEGINNING: u32 = 65_536;
+/// At a glance, so much.
+const GLANCE: u32 = 4096;
+/// Of a long conversation the newest is read, up to this cost: fuel is limited. A byte of a tool's result costs one, and
+/// one of what people and models say three.
+const COST: u64 = 6 << 20;
+/// What results may cost.
+const RESULTS: u64 = 3 << 20;
+
+/// How deep each of these entries, oldest first, is to be read.
+pub fn depths<'a>(infos: impl DoubleEndedIterator<Item = &'a Info>) -> Vec<Depth> {
+    let (mut all, mut results) = (0, 0);
+    let mut depth = |info: &Info| {
+        let result = info.role.as_deref() == Some("toolResult");
+        let cost = info.bytes.min(WHOLE) * if result { 1 } else { 3 };
+        if all + cost > COST || result && results + cost > RESULTS {
+            return if info.role.as_deref() == Some("user") { Depth::Glance } else { Depth::Skip };
+        }
+        all += cost;
+        results += if result { cost } else { 0 };
+        Depth::Whole
+    };
+    let mut depths: Vec<_> = infos.rev().map(&mut depth).collect();
+    depths.reverse();
+    depths
+}
 
 /// The message of an entry; none if it gives the model nothing to read.
-pub fn message(run: &Run, info: &Info) -> Option<Message> {
-    let entry = match run.entry(info, WHOLE) {
-        Ok(Some(entry)) => entry,
-        Ok(None) => beginning(run, info)?,
-        Err(_) => return None,
+pub fn message(run: &Run, info: &Info, depth: Depth) -> Option<Message> {
+    let most = match depth {
+        Depth::Whole if info.bytes <= WHOLE => None,
+        Depth::Whole => Some(BEGINNING),
+        Depth::Glance => Some(GLANCE),
+        Depth::Skip => return None,
+    };
+    let entry = match most {
+        Some(most) => beginning(run, info, most)?,
+        None => run.entry(info, usize::MAX).ok()??,
     };
     if entry.message.as_ref().is_some_and(|message| message.role == "bashExecution") {
         return bash(run, info, entry);
@@ -26,9 +67,10 @@ pub fn message(run: &Run, info: &Info) -> Option<Message> {
 }
 
 /// The beginning of an entry, as if it ended there. Whether a tool failed stands at its end.
-fn beginning(run: &Run, info: &Info) -> Option<Entry> {
-    let text = run.text(info.place, BEGINNING).ok()?;
-    let mut entry: Entry = Json::from_text(closed(&text)).to().ok()?;
+fn beginning(run: &Run, info: &Info, most: u32) -> Option<Entry> {
+    let text = run.host().text(info.place, 0, most).ok()?.text;
+    let text = &text[..text.floor_char_boundary(most as usize)];
+    let mut entry: Entry = Json::from_text(closed(text)).to().ok()?;
     if let Some(message) = entry.message.as_mut().filter(|message| message.role == "toolResult") {
         let end = run.host().text(info.place, info.bytes.saturating_sub(512), 512);
         message.is_error |= end.is_ok_and(|piece| piece.text.contains("\"isError\":true"));
@@ -39,7 +81,7 @@ fn beginning(run: &Run, info: &Info) -> Option<Entry> {
 /// A command of the user's, but for one that is kept from the model.
 fn bash(run: &Run, info: &Info, entry: Entry) -> Option<Message> {
     let message = entry.message?;
-    let text = run.text(info.place, WHOLE).ok()?;
+    let text = run.text(info.place, WHOLE as usize).ok()?;
     let ran: Ran = Json::from_text(closed(&text)).to::<RanEntry>().map(|entry| entry.message).unwrap_or_default();
     let failed = ran.cancelled || ran.exit_code.is_some_and(|code| code != 0.0);
     let (command, output) = (message.command?, message.output.unwrap_or_default());
@@ -166,7 +208,7 @@ mod tests {
     fn read(json: &str) -> Option<Message> {
         let host = FakeHost::new(&[json]);
         let run = Run::on(&host);
-        message(&run, &run.leaf())
+        message(&run, &run.leaf(), Depth::Whole)
     }
 
     #[test]
@@ -221,6 +263,22 @@ mod tests {
         );
         let Some(Message::ToolResult { failed, text, .. }) = read(&result) else { panic!("a tool result") };
         assert!(failed && text.starts_with("no such file"));
+    }
+
+    #[test]
+    fn of_a_very_long_conversation_the_newest_is_read_and_what_the_user_said() {
+        let host = FakeHost::new(&[
+            r#"{"type":"message","message":{"role":"user"}}"#,
+            r#"{"type":"message","message":{"role":"toolResult"}}"#,
+        ]);
+        let infos: Vec<_> = Run::on(&host).branch().collect();
+        let sized = |at: usize, bytes: u64| Info { bytes, ..infos[at].clone() };
+        let (user, result) = (sized(1, 200 << 10), sized(0, 200 << 10));
+        let all: Vec<_> = (0..20).flat_map(|_| [&user, &result]).collect();
+        let depths = depths(all.into_iter());
+        assert_eq!((depths[0], depths[1]), (Depth::Glance, Depth::Skip));
+        assert_eq!((depths[38], depths[39]), (Depth::Whole, Depth::Whole));
+        assert_eq!(depths.iter().filter(|depth| **depth == Depth::Whole).count(), 16);
     }
 
     #[test]

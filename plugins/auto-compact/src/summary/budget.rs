@@ -86,7 +86,7 @@ mod tests {
     use super::*;
 
     fn item(text: &str, class: u8, fresh: bool) -> Item {
-        Item { text: text.into(), class, fresh }
+        Item::new(text.into(), class, fresh)
     }
 
     #[test]

@@ -1,5 +1,7 @@
 //! What a sentence is, told by its words: a constraint, a decision, a next step, an error.
 
+use super::text;
+
 /// What a sentence gives away, with a class: the higher, the surer.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 pub struct Cues {
@@ -42,12 +44,16 @@ const CUES: &[(&str, &str, Cue, u8)] = &[
     ("forbidden", "", Rule, 3),
     ("go", "with", Choice, 2),
     ("going", "with", Choice, 2),
+    ("has", "to", Rule, 2),
+    ("have", "to", Rule, 1),
+    ("i'd", "like", Rule, 1),
     ("i'll", "then", Open, 1),
     ("i'll", "use", Choice, 1),
     ("immer", "", Rule, 2),
     ("instead", "", Choice, 2),
     ("jamais", "", Rule, 2),
     ("keep", "", Order, 1),
+    ("leave", "", Order, 2),
     ("left", "to do", Open, 2),
     ("let's", "use", Choice, 2),
     ("make", "sure", Rule, 2),
@@ -83,6 +89,8 @@ const CUES: &[(&str, &str, Cue, u8)] = &[
     ("should", "not", Rule, 2),
     ("shouldn't", "", Rule, 2),
     ("siempre", "", Rule, 2),
+    ("stay", "within", Rule, 2),
+    ("stick", "to", Rule, 2),
     ("still", "need", Open, 3),
     ("still", "needs", Open, 3),
     ("still", "to", Open, 2),
@@ -110,12 +118,28 @@ const UNPARTED: &[&str] = &["必须", "不要", "禁止", "绝不", "務必", "�
 /// Words that may stand before an order.
 const POLITE: &[&str] = &["also", "and", "but", "just", "ok", "okay", "please", "then", "you"];
 
+/// Whether a word can begin a cue, by a hash of its length and ends: most words are settled by this alone.
+const BEGINS: [bool; 512] = {
+    let mut begins = [false; 512];
+    let mut at = 0;
+    while at < CUES.len() {
+        begins[hash(CUES[at].0.as_bytes())] = true;
+        at += 1;
+    }
+    begins
+};
+
+const fn hash(word: &[u8]) -> usize {
+    (word.len() * 131 + word[0] as usize * 31 + word[word.len() - 1] as usize * 7) % 512
+}
+
 /// What the words of a sentence say.
 pub fn cues(sentence: &str) -> Cues {
-    let words = words(super::text::head(sentence, 2000));
+    let lower = lower(text::head(sentence, 2000));
+    let words = words(&lower);
     let mut cues = Cues::default();
-    let first = words.iter().position(|word| !POLITE.contains(&word.as_str())).unwrap_or(0);
-    for at in 0..words.len() {
+    let first = words.iter().position(|word| !POLITE.contains(word)).unwrap_or(0);
+    for at in (0..words.len()).filter(|at| BEGINS[hash(words[*at].as_bytes())]) {
         for (cue, class) in cues_at(&words[at..]) {
             let (slot, class) = match cue {
                 Rule => (&mut cues.constraint, class),
@@ -133,60 +157,130 @@ pub fn cues(sentence: &str) -> Cues {
 }
 
 /// The cues that begin with the first of these words.
-fn cues_at(words: &[String]) -> impl Iterator<Item = (Cue, u8)> {
-    let first = words[0].as_str();
+fn cues_at<'a>(words: &'a [&str]) -> impl Iterator<Item = (Cue, u8)> + use<'a> {
+    let first = words[0];
     let from = CUES.partition_point(|cue| cue.0 < first);
-    CUES[from..]
-        .iter()
-        .take_while(move |cue| cue.0 == first)
-        .filter(|cue| goes_on(&words[1..], cue.1))
-        .map(|c| (c.2, c.3))
+    let same = CUES[from..].iter().take_while(move |cue| cue.0 == first);
+    same.filter(|cue| goes_on(&words[1..], cue.1)).map(|cue| (cue.2, cue.3))
 }
 
-fn goes_on(words: &[String], phrase: &str) -> bool {
+fn goes_on(words: &[&str], phrase: &str) -> bool {
     let mut words = words.iter();
-    phrase.split_whitespace().all(|wanted| words.next().is_some_and(|word| word == wanted))
+    phrase.split_whitespace().all(|wanted| words.next().is_some_and(|word| *word == wanted))
 }
 
-/// The words in lower case; what joins letters (`_`, `/`, `.`) stays inside, so that a path or a name is one word.
-fn words(sentence: &str) -> Vec<String> {
-    let apart = |c: char| !(c.is_alphanumeric() || matches!(c, '\'' | '’' | '_' | '/' | '.' | ':'));
-    let words = sentence.split(apart).map(|word| word.trim_matches(['.', ':', '/', '\'']));
-    words.filter(|word| !word.is_empty()).map(|word| word.replace('’', "'").to_lowercase()).collect()
+fn lower(sentence: &str) -> String {
+    if sentence.is_ascii() { sentence.to_ascii_lowercase() } else { sentence.replace('’', "'").to_lowercase() }
 }
+
+/// The words; what joins letters (`_`, `/`, `.`) stays inside, so that a path or a name is one word.
+fn words(lower: &str) -> Vec<&str> {
+    let odd = |c: char| !c.is_ascii() && !c.is_alphanumeric();
+    let mut words = Vec::with_capacity(lower.len() / 5);
+    for piece in text::between(lower, &APART) {
+        if piece.is_ascii() {
+            words.push(trim(piece));
+        } else {
+            words.extend(piece.split(odd).map(trim));
+        }
+    }
+    words.retain(|word| !word.is_empty());
+    words
+}
+
+fn trim(word: &str) -> &str {
+    let plain = |byte: Option<&u8>| byte.is_some_and(u8::is_ascii_alphanumeric);
+    if plain(word.as_bytes().first()) && plain(word.as_bytes().last()) {
+        return word;
+    }
+    word.trim_matches(['.', ':', '/', '\''])
+}
+
+/// The ASCII characters that part words.
+static APART: [bool; 256] = {
+    let mut apart = [false; 256];
+    let mut at = 0;
+    while at < 128 {
+        let byte = at as u8;
+        apart[at] = !(byte.is_ascii_alphanumeric() || matches!(byte, b'\'' | b'_' | b'/' | b'.' | b':'));
+        at += 1;
+    }
+    apart
+};
+
+const SURE: &[&str] = &[
+    "error:",
+    "error[",
+    "panicked at",
+    "exception:",
+    "fatal:",
+    "failed:",
+    "traceback",
+    "err!",
+    "error -",
+    "errno",
+    "segmentation fault",
+    "assertion",
+    "enoent",
+    "eacces",
+    "could not",
+    "cannot ",
+    "can't ",
+    "not found",
+    "permission denied",
+    "no such file",
+    "undefined reference",
+    "command exited with code",
+    "timed out",
+    "unresolved",
+];
+const PERHAPS: &[&str] = &["error", "fail", "exception", "denied", "invalid", "refused", "unable", "missing"];
 
 /// How surely a line of output reports an error: 0 not at all, 2 in so many words.
 pub fn error_class(line: &str) -> u8 {
-    const SURE: &[&str] = &[
-        "error:",
-        "error[",
-        "panicked at",
-        "exception:",
-        "fatal:",
-        "failed:",
-        "traceback",
-        "err!",
-        "error -",
-        "errno",
-        "segmentation fault",
-        "assertion",
-        "enoent",
-        "eacces",
-        "could not",
-        "cannot ",
-        "can't ",
-        "not found",
-        "permission denied",
-        "no such file",
-        "undefined reference",
-        "command exited with code",
-        "timed out",
-        "unresolved",
-    ];
-    const PERHAPS: &[&str] = &["error", "fail", "exception", "denied", "invalid", "refused", "unable", "missing"];
-    let line = super::text::head(line, 1000).to_ascii_lowercase();
-    let says = |cues: &[&str]| cues.iter().any(|cue| line.contains(cue));
-    if says(SURE) { 2 } else { u8::from(says(PERHAPS)) }
+    const BOTH: Pairs = Pairs::of(SURE).and(PERHAPS);
+    let line = text::head(line, 1000).to_ascii_lowercase();
+    let mut class = 0;
+    for at in BOTH.places(line.as_bytes()) {
+        let starts =
+            |phrases: &[&str]| phrases.iter().any(|phrase| line.as_bytes()[at..].starts_with(phrase.as_bytes()));
+        if starts(SURE) {
+            return 2;
+        }
+        class = class.max(u8::from(starts(PERHAPS)));
+    }
+    class
+}
+
+/// The pairs of letters with which phrases begin: few places of a text are worth a closer look.
+struct Pairs([u64; 16]);
+
+impl Pairs {
+    const fn of(phrases: &[&str]) -> Self {
+        Self([0; 16]).and(phrases)
+    }
+
+    const fn and(mut self, phrases: &[&str]) -> Self {
+        let mut at = 0;
+        while at < phrases.len() {
+            let bytes = phrases[at].as_bytes();
+            let bit = Self::bit(bytes[0], bytes[1]);
+            self.0[bit / 64] |= 1 << (bit % 64);
+            at += 1;
+        }
+        self
+    }
+
+    const fn bit(first: u8, second: u8) -> usize {
+        (first as usize & 31) << 5 | second as usize & 31
+    }
+
+    fn places(&self, text: &[u8]) -> impl Iterator<Item = usize> {
+        let pairs = text.windows(2).enumerate();
+        pairs
+            .filter(|(_, pair)| self.0[Self::bit(pair[0], pair[1]) / 64] >> (Self::bit(pair[0], pair[1]) % 64) & 1 == 1)
+            .map(|(at, _)| at)
+    }
 }
 
 #[cfg(test)]

@@ -129,7 +129,9 @@ impl Extract {
 
     fn call(&mut self, call: &Call) {
         if let Some(path) = &call.path {
-            self.mentions.add(Kind::Path, text::head(path, 400), 2);
+            if path.len() <= 400 && !path.contains(|c: char| c.is_control() || c == ',') {
+                self.mentions.add(Kind::Path, path, 2);
+            }
             self.clock += 1;
             self.touched.insert(path.clone(), self.clock);
         }
@@ -195,6 +197,7 @@ impl Extract {
             }
             match (line.ticked, announced) {
                 (Some(done), _) => self.ticked(line, done),
+                (None, Some(_)) if line.announces => {}
                 (None, Some(section)) if line.listed => self.sections.push(section, line.text, 3),
                 _ => text::sentences(line.text).for_each(|sentence| self.sentence(voice, sentence)),
             }
@@ -316,6 +319,6 @@ fn complaint(output: &str) -> String {
 /// The line in which a test run says how it went.
 fn verdict(output: &str) -> String {
     let tells = |line: &&str| line.contains(" passed") || line.contains("test result") || line.contains(" passing");
-    let line = text::tail(output, OUTPUT).lines().rev().find(tells).unwrap_or_default();
+    let line = text::tail(output, OUTPUT).lines().rev().take(40).find(tells).unwrap_or_default();
     text::clip(&text::one_line(line), 120).into_owned()
 }

@@ -1,6 +1,8 @@
 //! Paths and identifiers that occur, and which of them matter most.
 use std::collections::{BTreeMap, BTreeSet};
 
+use super::text;
+
 /// Names that are kept at once; when there are more, the less important half goes.
 const MOST: usize = 4096;
 /// A longer token is data rather than a name.
@@ -32,11 +34,8 @@ pub struct Mentions {
 impl Mentions {
     /// Takes in a text; `weight` says how much a mention there counts.
     pub fn scan(&mut self, text: &str, weight: u32) {
-        for token in text.split(parts_tokens) {
-            let token = trim(token);
-            if let Some(kind) = kind_of(token) {
-                self.add(kind, token, weight);
-            }
+        for (kind, name) in named(text) {
+            self.add(kind, name, weight);
         }
     }
 
@@ -51,9 +50,9 @@ impl Mentions {
     }
 
     /// The names of a kind but for these, the most important first.
-    pub fn best(&self, kind: Kind, but: &BTreeSet<&str>) -> Vec<&str> {
+    pub fn best(&self, kind: Kind, but: &BTreeSet<String>) -> Vec<&str> {
         let ranked = if kind == Kind::Path { &self.paths } else { &self.names };
-        ranked.best().into_iter().filter(|name| !but.contains(name)).collect()
+        ranked.best().into_iter().filter(|name| !but.contains(*name)).collect()
     }
 
     /// Takes in what another has seen, as newer.
@@ -86,14 +85,43 @@ impl Ranked {
     }
 }
 
-fn parts_tokens(c: char) -> bool {
+/// The names in a text.
+pub fn names_in(text: &str) -> impl Iterator<Item = &str> {
+    named(text).map(|(_, name)| name)
+}
+
+fn named(text: &str) -> impl Iterator<Item = (Kind, &str)> {
+    let tokens = text::between(text, &PARTS).filter(|token| !is_plain(token));
+    let tokens = tokens.flat_map(|token| token.split(is_odd_mark)).map(trim);
+    tokens.filter_map(|token| Some((kind_of(token)?, token)))
+}
+
+/// Most tokens are plain words.
+fn is_plain(token: &str) -> bool {
+    token.len() < 3 || token.bytes().skip(1).all(|b| b.is_ascii_lowercase())
+}
+
+/// The ASCII characters that part tokens.
+static PARTS: [bool; 256] = {
+    let mut parts = [false; 256];
+    let mut at = 0;
+    while at < 128 {
+        parts[at] = at <= 32 || at == 127;
+        at += 1;
+    }
+    let marks = b"\"'`()[]{}<>,;|=*!?";
+    let mut at = 0;
+    while at < marks.len() {
+        parts[marks[at] as usize] = true;
+        at += 1;
+    }
+    parts
+};
+
+fn is_odd_mark(c: char) -> bool {
     c.is_whitespace()
         || c.is_control()
-        || matches!(c, '"' | '\'' | '`' | '(' | ')' | '[' | ']' | '{' | '}' | '<' | '>')
-        || matches!(
-            c,
-            ',' | ';' | '|' | '=' | '*' | '!' | '?' | '…' | '“' | '”' | '、' | '。' | '→' | char::REPLACEMENT_CHARACTER
-        )
+        || matches!(c, '…' | '“' | '”' | '、' | '。' | '→' | char::REPLACEMENT_CHARACTER)
 }
 
 fn trim(token: &str) -> &str {
@@ -102,7 +130,8 @@ fn trim(token: &str) -> &str {
 
 /// What the token is; none if it is an ordinary word or number.
 pub fn kind_of(token: &str) -> Option<Kind> {
-    if !(3..=LONGEST).contains(&token.len()) || !token.bytes().any(|b| b.is_ascii_alphabetic() || b >= 0x80) {
+    let letters = || token.bytes().any(|b| b.is_ascii_alphabetic() || b >= 0x80);
+    if !(3..=LONGEST).contains(&token.len()) || is_plain(token) || !letters() {
         return None;
     }
     if is_path(token) {
@@ -187,7 +216,7 @@ mod tests {
         mentions.scan("see `old_name` and src/a.rs, then new_name.", 1);
         mentions.scan("(src/b.rs)", 5);
         assert_eq!(mentions.best(Kind::Path, &BTreeSet::new()), ["src/b.rs", "src/a.rs"]);
-        assert_eq!(mentions.best(Kind::Name, &BTreeSet::from(["other"])), ["new_name", "old_name"]);
+        assert_eq!(mentions.best(Kind::Name, &BTreeSet::from(["other".to_owned()])), ["new_name", "old_name"]);
     }
 
     #[test]

@@ -153,7 +153,7 @@ impl Outcome {
     }
 
     fn error(&self, word: &str) -> String {
-        [word, " (", text::clip(&self.label, 100).as_ref(), "): ", &self.detail].concat()
+        [word, " (", text::clip(&self.key, 80).as_ref(), "): ", &self.detail].concat()
     }
 }
 

@@ -76,7 +76,12 @@ fn take(extract: &mut Extract, section: Section, item: &str, class: u8) {
 fn note(extract: &mut Extract, item: &str) {
     for (label, kind) in [("Paths: ", Kind::Path), ("Identifiers: ", Kind::Name)] {
         if let Some(names) = item.strip_prefix(label) {
-            names.split(", ").for_each(|name| extract.mentions.add(kind, name, 2));
+            names
+                .split(", ")
+                .collect::<Vec<_>>()
+                .into_iter()
+                .rev()
+                .for_each(|name| extract.mentions.add(kind, name, 2));
             return;
         }
     }
@@ -100,11 +105,10 @@ fn turn(extract: &mut Extract, item: &str) {
 /// What stands for nothing.
 fn is_nothing(item: &str) -> bool {
     const NOTHING: &[&str] = &["none", "na", "nothing", "nopriorhistory", "turncontextsplitturn"];
-    let key = text::key(item);
-    key.is_empty()
-        || NOTHING.contains(&key.as_str())
-        || item.starts_with("Focus: ")
+    let letters = text::head(item, 40).chars().filter(|c| c.is_alphanumeric()).flat_map(char::to_lowercase);
+    item.starts_with("Focus: ")
         || !item.contains(char::is_alphanumeric)
+        || NOTHING.contains(&letters.collect::<String>().as_str())
 }
 
 enum Part<'a> {

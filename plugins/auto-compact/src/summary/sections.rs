@@ -1,5 +1,5 @@
 //! The sections of a summary and what stands in them, before it is decided what there is room for.
-use std::collections::BTreeSet;
+use std::collections::BTreeMap;
 
 use super::text;
 
@@ -58,6 +58,16 @@ pub struct Item {
     pub class: u8,
     /// Whether it is new, and not from a summary before.
     pub fresh: bool,
+    /// What it has in common with items that say the same.
+    key: u64,
+}
+
+impl Item {
+    /// An item.
+    pub fn new(text: String, class: u8, fresh: bool) -> Self {
+        let key = text::key(&text);
+        Self { text, class, fresh, key }
+    }
 }
 
 /// Items by section, each oldest first.
@@ -70,13 +80,13 @@ impl Sections {
     /// Adds what the conversation says.
     pub fn push(&mut self, section: Section, text: &str, class: u8) {
         let text = text::clip_middle(&text::tidy(text), section.item_bytes()).into_owned();
-        self.add(section, Item { text, class, fresh: true });
+        self.add(section, Item::new(text, class, true));
     }
 
     /// Adds what a summary before says.
     pub fn push_old(&mut self, section: Section, text: &str, class: u8) {
         let text = text::clip(text, OLD_ITEM).into_owned();
-        self.add(section, Item { text, class, fresh: false });
+        self.add(section, Item::new(text, class, false));
     }
 
     fn add(&mut self, section: Section, item: Item) {
@@ -121,17 +131,16 @@ impl Sections {
 
 /// Of items that say the same, the last stays, with the highest class of them.
 fn settle(list: &mut Vec<Item>) {
-    let mut seen = std::collections::BTreeMap::new();
-    let keys: Vec<String> = list.iter().map(|item| text::key(&item.text)).collect();
-    for (item, key) in list.iter().zip(&keys) {
-        let class = seen.entry(key.clone()).or_insert(item.class);
+    let mut classes = BTreeMap::new();
+    for item in &*list {
+        let class = classes.entry(item.key).or_insert(item.class);
         *class = item.class.max(*class);
     }
-    let mut said = BTreeSet::new();
-    let mut kept: Vec<Item> = Vec::with_capacity(seen.len());
-    for (mut item, key) in std::mem::take(list).into_iter().zip(keys).rev() {
-        item.class = seen[&key];
-        if said.insert(key) {
+    let mut kept: Vec<Item> = Vec::with_capacity(classes.len());
+    for mut item in std::mem::take(list).into_iter().rev() {
+        // Whose class is taken away has been said.
+        if let Some(class) = classes.remove(&item.key) {
+            item.class = class;
             kept.push(item);
         }
     }

@@ -3,8 +3,8 @@ use std::collections::BTreeSet;
 
 use super::budget::{allot, cost, fill};
 use super::extract::Extract;
-use super::mentions::Kind;
-use super::sections::{Item, Section, Sections};
+use super::mentions::{Kind, names_in};
+use super::sections::{Item, Section};
 use super::text;
 use crate::files::Files;
 
@@ -55,37 +55,98 @@ pub fn write(mut found: Extract, files: &Files, focus: Option<&str>, max: usize)
         page.text = ["Focus: ", text::clip(&focus, FOCUS.min(max / 8)).as_ref(), "\n"].concat();
     }
     let room = max.saturating_sub(page.text.len() + if blocks.is_empty() { 0 } else { blocks.len() + 2 });
-    let listed: BTreeSet<&str> = files.read.iter().chain(&files.modified).map(String::as_str).collect();
-    let names = NAMES.map(|(kind, label, _)| (label, found.mentions.best(kind, &listed)));
-    let body = sections(&mut found.sections, &names, &mut page, room);
+    let body = Body::of(&mut found, files, room);
+    body.write(&mut page);
     let text = [page.text.trim(), &blocks].into_iter().filter(|part| !part.is_empty()).collect::<Vec<_>>().join("\n\n");
-    (body || !blocks.is_empty()).then_some(text)
+    (!body.is_empty() || !blocks.is_empty()).then_some(text)
 }
 
-/// Writes what there is room for; whether there was any.
-fn sections(found: &mut Sections, names: &[(&str, Vec<&str>); 2], page: &mut Page, max: usize) -> bool {
-    let items: Vec<Vec<Item>> = SLOTS.iter().map(|slot| found.take(slot.section)).collect();
+/// What is told in each slot, and the names behind the notes.
+struct Body {
+    told: Vec<Vec<String>>,
+    names: [Vec<String>; NAMES.len()],
+}
+
+impl Body {
+    fn of(found: &mut Extract, files: &Files, max: usize) -> Self {
+        let items: Vec<Vec<Item>> = SLOTS.iter().map(|slot| found.sections.take(slot.section)).collect();
+        let listed: Mentioned = files.read.iter().chain(&files.modified).cloned().collect();
+        // Names that stand elsewhere need no list. How many those are is known once the rest is told; then the rest is
+        // told again, with the room that they do not need.
+        let none = NAMES.map(|_| Vec::new());
+        let all = NAMES.map(|(kind, ..)| names(found, kind, &listed));
+        let first = Self { told: told(&items, &need_of(&all), max).0, names: none };
+        let said = first.mentioned(&listed);
+        let open = NAMES.map(|(kind, ..)| names(found, kind, &said));
+        let (told, rooms) = told(&items, &need_of(&open), max);
+        let mut body = Self { told, names: first.names };
+        let said = body.mentioned(&listed);
+        for (at, (kind, label, _)) in NAMES.iter().enumerate() {
+            body.names[at] = fitting(names(found, *kind, &said), rooms[at].saturating_sub(label.len() + 3));
+        }
+        body
+    }
+
+    fn mentioned(&self, listed: &Mentioned) -> Mentioned {
+        let tokens = self.told.iter().flatten().flat_map(|text| names_in(text));
+        tokens.map(str::to_owned).chain(listed.iter().cloned()).collect()
+    }
+
+    fn is_empty(&self) -> bool {
+        self.told.iter().all(Vec::is_empty) && self.names.iter().all(Vec::is_empty)
+    }
+
+    fn write(&self, page: &mut Page) {
+        for (slot, told) in SLOTS.iter().zip(&self.told) {
+            if slot.section == Section::Turn {
+                NAMES.iter().zip(&self.names).for_each(|((_, label, _), names)| page.names(label, names));
+            }
+            told.iter().enumerate().for_each(|(n, text)| page.item(slot, n, text));
+        }
+    }
+}
+
+/// Names that need not be told.
+type Mentioned = BTreeSet<String>;
+
+fn names(found: &Extract, kind: Kind, but: &Mentioned) -> Vec<String> {
+    found.mentions.best(kind, but).into_iter().map(str::to_owned).collect()
+}
+
+fn need_of(names: &[Vec<String>; NAMES.len()]) -> [usize; NAMES.len()] {
+    let need =
+        |names: &Vec<String>, label: &str| label.len() + 3 + names.iter().map(|name| name.len() + 2).sum::<usize>();
+    std::array::from_fn(|at| if names[at].is_empty() { 0 } else { need(&names[at], NAMES[at].1) })
+}
+
+fn fitting(mut names: Vec<String>, mut room: usize) -> Vec<String> {
+    names.retain(|name| {
+        let fits = name.len() + 2 <= room;
+        room -= if fits { name.len() + 2 } else { 0 };
+        fits
+    });
+    names
+}
+
+/// What there is room for in each slot, and the room of the names, which need this much.
+fn told(items: &[Vec<Item>], names_need: &[usize; NAMES.len()], max: usize) -> (Vec<Vec<String>>, Vec<usize>) {
     let needs = |(slot, items): (&Slot, &Vec<Item>)| items.iter().map(|item| cost(&item.text, slot.mark.len())).sum();
-    let mut need: Vec<usize> = SLOTS.iter().zip(&items).map(needs).collect();
-    need.extend(names.iter().map(|(label, names)| names_need(label, names)));
+    let mut need: Vec<usize> = SLOTS.iter().zip(items).map(needs).collect();
+    need.extend(names_need);
     let weights: Vec<usize> = SLOTS.iter().map(|slot| slot.weight).chain(NAMES.map(|names| names.2)).collect();
     let shares = allot(&need, &weights, max.saturating_sub(headings_cost(&need)));
-    let (mut spare, before) = (0, page.text.len());
-    for (at, slot) in SLOTS.iter().enumerate() {
-        if slot.section == Section::Turn {
-            for (at, (label, names)) in names.iter().enumerate() {
-                spare = page.names(label, names, shares[SLOTS.len() + at] + spare);
-            }
-        }
-        let (told, left) = fill(&items[at], slot.mark.len(), shares[at] + spare);
+    let (mut spare, mut goals) = (0, Vec::new());
+    let mut all = Vec::new();
+    for ((slot, items), share) in SLOTS.iter().zip(items).zip(&shares) {
+        // What is hardly a constraint need not be said twice.
+        let said = |item: &&Item| item.class == 0 && goals.iter().any(|goal: &String| goal.contains(&item.text));
+        let fresh: Vec<Item> = items.iter().filter(|item| !said(item)).cloned().collect();
+        let (told, left) = fill(&fresh, slot.mark.len(), share + spare);
         spare = left;
-        told.iter().enumerate().for_each(|(n, text)| page.item(slot, n, text));
+        goals = if slot.section == Section::Goal { told.clone() } else { Vec::new() };
+        all.push(told);
     }
-    page.text.len() > before
-}
-
-fn names_need(label: &str, names: &[&str]) -> usize {
-    if names.is_empty() { 0 } else { label.len() + 3 + names.iter().map(|name| name.len() + 2).sum::<usize>() }
+    (all, shares[SLOTS.len()..].to_vec())
 }
 
 /// What the headings of what is not empty take, a number of two digits before an item included.
@@ -129,21 +190,11 @@ impl Page {
         self.text.push('\n');
     }
 
-    /// As many names as fit, in one line; what room is left.
-    fn names(&mut self, label: &str, names: &[&str], room: usize) -> usize {
-        let mut left = room.saturating_sub(label.len() + 3);
-        let fits = |name: &&&str| {
-            let fits = name.len() + 2 <= left;
-            left -= if fits { name.len() + 2 } else { 0 };
-            fits
-        };
-        let told: Vec<_> = names.iter().filter(fits).copied().collect();
-        if told.is_empty() {
-            return room;
+    fn names(&mut self, label: &str, names: &[String]) {
+        if !names.is_empty() {
+            self.open(&["## Critical Context"]);
+            self.text.push_str(&["- ", label, &names.join(", "), "\n"].concat());
         }
-        self.open(&["## Critical Context"]);
-        self.text.push_str(&["- ", label, &told.join(", "), "\n"].concat());
-        left
     }
 }
 
