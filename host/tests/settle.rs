@@ -5,9 +5,9 @@ use std::time::Duration;
 
 use pi_graft::deliver::presence::Presence;
 use pi_graft::deliver::settle::{State, Times, Verdict, state, verdict};
+use pi_session::Tree;
 use pi_session::branch::Branch;
 use pi_session::tree::Source;
-use pi_session::Tree;
 
 const USER: &str = r#""message":{"role":"user","content":"hi"}"#;
 const STOP: &str = r#""message":{"role":"assistant","content":[],"stopReason":"stop"}"#;

@@ -54,10 +54,8 @@ fn half_lines_are_waited_for() {
     let mut pi = Talk::begin(&path);
     let (_, line) = pi.line("message", r#""message":{"role":"user","content":"in two halves","timestamp":1}"#);
     crate::stage::append(&path, &line[..30]);
-    let (_, answer) = pi.line(
-        "message",
-        r#""message":{"role":"assistant","content":[],"stopReason":"stop","timestamp":1}"#,
-    );
+    let (_, answer) =
+        pi.line("message", r#""message":{"role":"assistant","content":[],"stopReason":"stop","timestamp":1}"#);
     crate::stage::append(&path, &line[30..]);
     crate::stage::append(&path, &answer);
     until("the graft", || Session::read(&path).customs("note").len() == 1);

@@ -56,7 +56,10 @@ fn two_more_turns(stage: &Stage, case: &Path) -> String {
     let mut pi = Talk::reopen(&copy);
     let before = fs::metadata(&copy).expect("its size").len() as usize;
     for turn in ["first", "second"] {
-        pi.user(&format!("Please look at src/{turn}.rs and never touch the tests. {}", "It matters a lot. ".repeat(60)));
+        pi.user(&format!(
+            "Please look at src/{turn}.rs and never touch the tests. {}",
+            "It matters a lot. ".repeat(60)
+        ));
         pi.assistant(&format!("I changed src/{turn}.rs as you asked. {}", "All of it works now. ".repeat(60)));
     }
     fs::read_to_string(&copy).expect("the copy").split_off(before)

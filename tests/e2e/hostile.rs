@@ -6,7 +6,9 @@ use crate::talk::{Session, Talk};
 #[test]
 fn a_good_plugin_works_among_bad_ones() {
     let bad = |name: &str, what: &str| {
-        let step = format!(r#"{{"needs":["append:custom"],"on":["message:user"],"entry":[{{"custom":{{"type":"{name}"}}}},{what}]}}"#);
+        let step = format!(
+            r#"{{"needs":["append:custom"],"on":["message:user"],"entry":[{{"custom":{{"type":"{name}"}}}},{what}]}}"#
+        );
         scripted(name, &["append:custom"], &step)
     };
     let good = r#"{"needs":["append:custom"],"on":["message:user"],"entry":[{"custom":{"type":"good"}}]}"#;
@@ -19,7 +21,11 @@ fn a_good_plugin_works_among_bad_ones() {
         bad("errs", r#"{"err":"no"}"#),
         bad("pesters", r#"{"calls":10000000}"#),
         bad("floods", r#"{"flood":100000,"times":1000},{"err":"after the flood"}"#),
-        scripted("ungranted", &[], r#"{"can_use":["append:custom"],"on":["message:user"],"entry":[{"custom":{"type":"ungranted"}}]}"#),
+        scripted(
+            "ungranted",
+            &[],
+            r#"{"can_use":["append:custom"],"on":["message:user"],"entry":[{"custom":{"type":"ungranted"}}]}"#,
+        ),
         scripted("good", &["append:custom"], good),
     ]
     .concat();

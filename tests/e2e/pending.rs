@@ -9,8 +9,7 @@ const FIRST: &str = r#"{"needs":["append:custom"],"on":["message:user"],"entry":
 fn the_second_plugin_sees_what_the_first_proposed_on_the_same_entry() {
     let second = r#"{"needs":["append:custom"],"on":["message:user"],"entry":[
         {"custom":{"type":"missed"},"unless":"first"},{"custom":{"type":"ran"}}]}"#;
-    let plugins =
-        [scripted("one", &["append:custom"], FIRST), scripted("two", &["append:custom"], second)].concat();
+    let plugins = [scripted("one", &["append:custom"], FIRST), scripted("two", &["append:custom"], second)].concat();
     let stage = Stage::new(50, &plugins);
     let daemon = stage.daemon(&[]);
     let path = stage.session("a.jsonl");
