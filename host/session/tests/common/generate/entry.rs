@@ -7,10 +7,14 @@ impl Maker {
     /// One more entry.
     pub fn entry(&mut self) {
         let parent = self.parent();
-        let (kind, fields) = self.fields(parent);
+        let (hint, fields) = self.fields(parent);
+        self.add(parent, hint, &fields);
+    }
+
+    fn add(&mut self, parent: Option<usize>, kind: Hint, fields: &str) {
         let id = self.fresh_id();
         let head = self.head(&id, parent);
-        let fields = fields.replace("\u{e001}", &id);
+        let fields = fields.replace('\u{e001}', &id);
         let text = match self.rng.below(4) {
             0 => format!("{{{fields},{head}}}"),
             _ => format!("{{{head},{fields}}}"),
@@ -20,6 +24,36 @@ impl Maker {
         self.line(&bytes);
         self.leaf = Some(self.made.len());
         self.made.push(Made { id, parent, kind });
+    }
+
+    /// A prompt and attempts at an answer that failed and were left out, as Pi's recovery leaves them; now and then with
+    /// other edits among them.
+    pub fn recovery(&mut self) {
+        let prompt = format!(r#""type":"message","message":{{"role":"user","content":{}}}"#, self.rng.string(300));
+        self.add(self.leaf, Hint::User, &prompt);
+        for _ in 0..=self.rng.below(2) {
+            let attempt = format!(r#""type":"message","message":{}"#, self.assistant());
+            self.add(self.leaf, Hint::Calls, &attempt);
+            let id = self.made[self.made.len() - 1].id.clone();
+            self.beside_recovery(&id);
+            self.add(self.leaf, Hint::Label, &format!(r#""type":"context_edit","targetId":{id},"replacement":null"#));
+            self.beside_recovery(&id);
+        }
+    }
+
+    /// What may stand among the attempts: state, an edit of an attempt, an edit of something else.
+    fn beside_recovery(&mut self, attempt: &str) {
+        let fields = match self.rng.below(12) {
+            0 => self.custom(),
+            1 => format!(r#""type":"context_edit","targetId":{attempt},"replacement":{{"content":"x"}}"#),
+            2 => {
+                let target = self.some_id(self.leaf);
+                format!(r#""type":"context_edit","targetId":{target},"replacement":{{"content":"x"}}"#)
+            }
+            3 => format!(r#""type":"context_edit","targetId":{},"replacement":null"#, self.some_id(self.leaf)),
+            _ => return,
+        };
+        self.add(self.leaf, Hint::Label, &fields);
     }
 
     /// White space around the JSON is allowed (S2.1).

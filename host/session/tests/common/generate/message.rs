@@ -76,7 +76,7 @@ impl Maker {
         }
     }
 
-    fn assistant(&mut self) -> String {
+    pub fn assistant(&mut self) -> String {
         let content = match self.oddly() {
             true => self.rng.pick(&["", r#","content":null"#]).to_owned(),
             false => format!(r#","content":{}"#, self.blocks(true)),

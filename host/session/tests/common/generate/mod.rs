@@ -14,7 +14,13 @@ pub fn session(seed: u64) -> Vec<u8> {
     let entries = maker.rng.pick(&[0, 1, 2, 5, 10, 20, 40, 80, 200]);
     for _ in 0..entries {
         maker.between_lines();
-        maker.entry();
+        match maker.rng.per_mille(8) {
+            true => maker.recovery(),
+            false => maker.entry(),
+        }
+    }
+    if maker.rng.per_mille(250) {
+        maker.recovery();
     }
     maker.ending();
     maker.out
