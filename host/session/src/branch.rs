@@ -275,7 +275,7 @@ impl Branch {
             _ => found.target,
         };
         facts.names = named.and_then(Json::as_str).and_then(|id| self.tree.known_id(&id));
-        facts.time_ms = (self.len() > 0).then(|| self.facts(self.len() - 1).time_ms).flatten();
+        facts.time_ms = (!self.is_empty()).then(|| self.facts(self.len() - 1).time_ms).flatten();
         facts.len = u32::try_from(text.len()).unwrap_or(u32::MAX);
         let word = found.custom_type.and_then(Json::as_str).unwrap_or_default().into();
         self.extra.push(Extra { facts, word, text: text.into(), origin: Arc::clone(origin) });

@@ -32,6 +32,7 @@ pub mod receipt;
 pub mod refusal;
 mod scan;
 mod shape;
+mod source;
 mod splice;
 pub mod strict;
 mod stringify;

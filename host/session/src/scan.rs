@@ -335,7 +335,7 @@ fn number_len(raw: &[u8]) -> u64 {
     }
     let number = std::str::from_utf8(raw).ok().and_then(|text| text.parse::<f64>().ok());
     match number {
-        Some(n) if n == 0.0 => 1,
+        Some(0.0) => 1,
         Some(n) if n.is_finite() => ryu_js::Buffer::new().format_finite(n).len() as u64,
         _ => "null".len() as u64,
     }
