@@ -22,22 +22,26 @@ pub enum Depth {
 const WHOLE: u64 = 256 * 1024;
 /// Of a bigger one, so much.
 const BEGINNING: u32 = 65_536;
-/// At a glance, so much.
-const GLANCE: u32 = 4096;
-/// Of a long conversation the newest is read, up to this cost: fuel is limited. A byte of a tool's result costs one, and
-/// one of what people and models say three.
+/// At a glance, so much, and of so many.
+const GLANCE: u32 = 1024;
+const GLANCES: u32 = 256;
+/// Of a long conversation the newest is read, up to this cost, and of the rest what the user said at a glance: fuel is
+/// limited, and this takes at most about 600 million of it. A byte of a tool's result costs one, and one of what people
+/// and models say five.
 const COST: u64 = 6 << 20;
 /// What results may cost.
 const RESULTS: u64 = 3 << 20;
 
 /// How deep each of these entries, oldest first, is to be read.
 pub fn depths<'a>(infos: impl DoubleEndedIterator<Item = &'a Info>) -> Vec<Depth> {
-    let (mut all, mut results) = (0, 0);
+    let (mut all, mut results, mut glances) = (0, 0, 0);
     let mut depth = |info: &Info| {
         let result = info.role.as_deref() == Some("toolResult");
-        let cost = info.bytes.min(WHOLE) * if result { 1 } else { 3 };
+        let cost = info.bytes.min(WHOLE) * if result { 1 } else { 5 };
         if all + cost > COST || result && results + cost > RESULTS {
-            return if info.role.as_deref() == Some("user") { Depth::Glance } else { Depth::Skip };
+            let glance = info.role.as_deref() == Some("user") && glances < GLANCES;
+            glances += u32::from(glance);
+            return if glance { Depth::Glance } else { Depth::Skip };
         }
         all += cost;
         results += if result { cost } else { 0 };
@@ -45,6 +49,10 @@ pub fn depths<'a>(infos: impl DoubleEndedIterator<Item = &'a Info>) -> Vec<Depth
     };
     let mut depths: Vec<_> = infos.rev().map(&mut depth).collect();
     depths.reverse();
+    // The first request is the goal.
+    if let Some(first) = depths.first_mut().filter(|depth| **depth == Depth::Skip) {
+        *first = Depth::Glance;
+    }
     depths
 }
 
@@ -278,7 +286,7 @@ mod tests {
         let depths = depths(all.into_iter());
         assert_eq!((depths[0], depths[1]), (Depth::Glance, Depth::Skip));
         assert_eq!((depths[38], depths[39]), (Depth::Whole, Depth::Whole));
-        assert_eq!(depths.iter().filter(|depth| **depth == Depth::Whole).count(), 16);
+        assert_eq!(depths.iter().filter(|depth| **depth == Depth::Whole).count(), 10);
     }
 
     #[test]
