@@ -2,7 +2,7 @@
 //!
 //! Two kinds of thing are kept apart: what was *read* stays bytes, known by place ([`json`], [`tree::Source`]); what is
 //! *understood* is small and typed ([`entry`], [`tree`]). Nothing that was read is ever written anew. The crate does no
-//! I/O, has no clock and no randomness: all of that comes in as parameters.
+//! I/O and has no clock: time, ids and bytes come in as parameters.
 //!
 //! | to | use |
 //! | --- | --- |
@@ -10,6 +10,53 @@
 //! | follow a branch | [`Branch`] |
 //! | see what the model sees | [`Branch::context`], [`Branch::messages`], [`Branch::tokens`] |
 //! | plan a compaction | [`Branch::plan`] |
+//! | judge and write new entries | [`validate`], [`compose`] |
+//!
+//! Rules are cited as in the description of the format (`S8.5`). What is meant to differ from Pi stands in
+//! `DIFFERENCES.md` beside this crate.
+//!
+//! # A session analyzer
+//!
+//! What does a session consist of, what did it cost, which tools were called, and what does the model see of it now?
+//!
+//! ```
+//! use std::{collections::BTreeMap, sync::Arc};
+//! use pi_session::{Branch, Tree, entry::Role, json::Json};
+//!
+//! # fn main() -> Result<(), Box<dyn std::error::Error>> {
+//! # let file = concat!(env!("CARGO_MANIFEST_DIR"), "/../../tests/cases/real/05_auto_mid_run.jsonl");
+//! let text = Arc::new(std::fs::read(file)?);
+//! let tree = Arc::new(Tree::from_bytes(&text));
+//! for problem in tree.problems() {
+//!     println!("{} {}: line {}: {}", problem.severity, problem.rule, problem.line, problem.message);
+//! }
+//! let mut kinds = BTreeMap::new();
+//! for entry in tree.entries() {
+//!     *kinds.entry(entry.kind.as_str()).or_insert(0) += 1;
+//! }
+//! println!("{} entries {kinds:?}, {} roots", tree.entries().len(), tree.roots().count());
+//! for (model, usage) in &tree.totals().by_model {
+//!     println!("{model}: {} tokens in, {} out, {:.2} dollars", usage.input, usage.output, usage.cost);
+//! }
+//! let branch = Branch::of_leaf(&tree, text.clone())?;
+//! let mut tools: BTreeMap<String, u32> = BTreeMap::new();
+//! for item in branch.items().filter(|item| item.facts.role == Role::ToolResult) {
+//!     let tool = branch.read(item.place, |line| Some(line.get("message")?.get("toolName")?.as_str()?.into_owned()))?;
+//!     *tools.entry(tool.unwrap_or_default()).or_default() += 1;
+//! }
+//! let context = branch.context();
+//! println!("tools {tools:?}; context: {} of {} entries, {} tokens",
+//!     context.entries.len(), branch.len(), branch.tokens(&context)?.total);
+//! for entry in &context.entries {
+//!     for message in branch.messages(entry)? {
+//!         let role = Json::parse(message.as_bytes())?.get("role").and_then(Json::as_str).map(|role| role.into_owned());
+//!         println!("{:>8} {}", branch.shown_tokens(entry), role.unwrap_or_default());
+//!     }
+//! }
+//! # assert_eq!((tree.entries().len(), branch.tokens(&context)?.total), (13, 1596.0));
+//! # Ok(())
+//! # }
+//! ```
 
 #![forbid(unsafe_code)]
 #![cfg_attr(not(test), deny(clippy::disallowed_types, clippy::disallowed_methods))]
