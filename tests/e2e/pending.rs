@@ -95,3 +95,24 @@ fn yesterdays_store_put_back_grafts_nothing_twice() {
     file.assert_sound();
     assert_eq!((file.receipts(), file.customs("first").len()), (1, 1));
 }
+
+/// A process that the system shows under the title that Pi gives itself.
+#[test]
+fn while_a_pi_is_seen_in_the_directory_nothing_is_appended() {
+    use std::os::unix::process::CommandExt;
+    let stage = Stage::new(20, &scripted("one", &["append:custom"], FIRST));
+    let work = stage.path("work");
+    std::fs::create_dir(&work).expect("a working directory");
+    let mut pi = std::process::Command::new("sleep").arg0("pi").arg("600").current_dir(&work).spawn().expect("it runs");
+    let mut daemon = stage.daemon(&[]);
+    let path = stage.session("a.jsonl");
+    let mut talk = Talk::begin_in(&path, &work);
+    talk.user("hello");
+    talk.assistant("hi");
+    daemon.wait_for("a Pi has this session open");
+    assert_eq!(Session::read(&path).receipts(), 0);
+    pi.kill().expect("it quits");
+    pi.wait().expect("it is gone");
+    until("the graft", || Session::read(&path).receipts() == 1);
+    daemon.end();
+}

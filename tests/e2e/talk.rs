@@ -22,8 +22,13 @@ pub struct Talk {
 impl Talk {
     /// Begins a session.
     pub fn begin(path: &Path) -> Talk {
+        Talk::begin_in(path, Path::new("/work"))
+    }
+
+    /// Begins a session whose working directory is `cwd`.
+    pub fn begin_in(path: &Path, cwd: &Path) -> Talk {
         let id = path.file_stem().expect("a name").to_string_lossy().into_owned();
-        let header = format!(r#"{{"type":"session","version":3,"id":"{id}","timestamp":"{}","cwd":"/work"}}"#, now());
+        let header = format!(r#"{{"type":"session","version":3,"id":"{id}","timestamp":"{}","cwd":{cwd:?}}}"#, now());
         append(path, &format!("{header}\n"));
         Talk { path: path.to_path_buf(), leaf: None, count: 0 }
     }
