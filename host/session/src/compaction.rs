@@ -1,11 +1,12 @@
 //! Where a compaction would cut, and what it would summarise: the plan, as Pi makes it (S10).
 
-use std::collections::{BTreeSet, HashSet};
+use std::collections::HashSet;
 
 use crate::branch::{Branch, BranchError};
 use crate::context::{ContextEntry, Shown};
 use crate::entry::{EntryKind, IdIx, Replacement, Role};
 use crate::json::Json;
+use crate::paths::{Files, Place};
 
 /// Pi's two numbers (S10.1, S10.2), tokens.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -216,74 +217,18 @@ impl View<'_> {
     fn add_files(&self, files: &mut Files, range: std::ops::Range<usize>) -> Result<(), BranchError> {
         for entry in self.entries.get(range).unwrap_or_default() {
             let facts = self.branch.facts(entry.place);
-            match entry.shown {
-                Shown::Replaced { by } if facts.role == Role::Assistant => self.branch.read(by, |edit| {
-                    files.add_calls(edit.get("replacement").and_then(|r| r.get("content")));
-                })?,
-                Shown::AsIs | Shown::Replaced { .. } if facts.calls => {
-                    self.branch.pick(entry.place, ["message"], |[message]| files.add_message(facts.role, message))?;
-                }
-                _ => {}
-            }
+            let (from, place) = match (entry.shown, facts.role) {
+                (Shown::Replaced { by }, Role::Assistant) => (by, Place::Replacement),
+                (Shown::AsIs, Role::Assistant) if facts.calls => (entry.place, Place::Message),
+                (Shown::AsIs | Shown::Replaced { .. }, Role::ToolResult) if facts.calls => (entry.place, Place::Nested),
+                _ => continue,
+            };
+            let line = self.branch.text(from)?;
+            let offset = self.branch.facts(from).offset;
+            files.add_line(&line, place).map_err(|reason| BranchError::Changed { offset, reason })?;
         }
         Ok(())
     }
-}
-
-#[derive(Default)]
-struct Files {
-    read: BTreeSet<String>,
-    modified: BTreeSet<String>,
-}
-
-impl Files {
-    fn add_message(&mut self, role: Role, message: Option<Json<'_>>) {
-        match role {
-            Role::Assistant => self.add_calls(message.and_then(|m| m.get("content"))),
-            Role::ToolResult => self.add_nested_calls(message.and_then(|m| m.get("nestedCalls"))),
-            _ => {}
-        }
-    }
-
-    fn add_calls(&mut self, content: Option<Json<'_>>) {
-        for block in content.into_iter().flat_map(Json::items) {
-            let [kind, name, arguments] = block.get_all(["type", "name", "arguments"]);
-            if kind.and_then(Json::as_str).as_deref() == Some("toolCall") {
-                self.add_call(name, arguments);
-            }
-        }
-    }
-
-    fn add_nested_calls(&mut self, nested: Option<Json<'_>>) {
-        for call in nested.and_then(|n| n.get("calls")).into_iter().flat_map(Json::items) {
-            let [name, arguments] = call.get_all(["name", "arguments"]);
-            self.add_call(name, arguments);
-        }
-    }
-
-    fn add_call(&mut self, name: Option<Json<'_>>, arguments: Option<Json<'_>>) {
-        let path = arguments.and_then(|a| a.get("path")).and_then(Json::as_str);
-        let Some(path) = path.filter(|p| !p.is_empty()) else {
-            return;
-        };
-        match name.and_then(Json::as_str).as_deref() {
-            Some("read") => drop(self.read.insert(path.into_owned())),
-            Some("write" | "edit") => drop(self.modified.insert(path.into_owned())),
-            _ => {}
-        }
-    }
-
-    /// Read and not modified, and modified, each sorted by UTF-16 units.
-    fn lists(self) -> (Vec<String>, Vec<String>) {
-        let Files { read, modified } = self;
-        let read = read.into_iter().filter(|path| !modified.contains(path)).collect();
-        (by_units(read), by_units(modified.into_iter().collect()))
-    }
-}
-
-fn by_units(mut paths: Vec<String>) -> Vec<String> {
-    paths.sort_by(|a, b| a.encode_utf16().cmp(b.encode_utf16()));
-    paths
 }
 
 /// A compaction is due (S10.1): `tokens` is over the window less the reserve.

@@ -155,17 +155,6 @@ impl<'a> Json<'a> {
         self.members().filter(|(key, _)| key.is(name)).map(|(_, value)| value).last()
     }
 
-    /// Several members of an object, by name, in one pass.
-    pub(crate) fn get_all<const N: usize>(self, names: [&str; N]) -> [Option<Json<'a>>; N] {
-        let mut got = [None; N];
-        for (key, value) in self.members() {
-            if let Some(at) = names.iter().position(|name| key.is(name)) {
-                got[at] = Some(value);
-            }
-        }
-        got
-    }
-
     /// The members of an object in the order they stand, duplicates included; nothing for any other kind.
     #[must_use]
     pub fn members(self) -> Members<'a> {

@@ -74,6 +74,7 @@ mod ids;
 pub mod json;
 mod load;
 mod pairing;
+mod paths;
 pub mod problem;
 pub mod receipt;
 pub mod refusal;
