@@ -63,9 +63,17 @@ fn open(bencher: Bencher, megabytes: usize) {
     bencher.counter(BytesCount::new(text.len())).bench(|| Tree::from_bytes(black_box(&text)));
 }
 
-/// What Pi's `buildSessionContext` gives: all messages, level and model.
+/// Which entries the model sees, and how each shows: found in the index. Pi has all objects in memory by then, so its
+/// `buildSessionContext` copies no text either.
 #[divan::bench(args = MEGABYTES)]
 fn context(bencher: Bencher, megabytes: usize) {
+    let branch = leaf(megabytes);
+    bencher.bench(|| (branch.context(), branch.thinking_level(), branch.model()));
+}
+
+/// The same with the JSON of all messages, read back and put together.
+#[divan::bench(args = MEGABYTES)]
+fn context_with_messages(bencher: Bencher, megabytes: usize) {
     let branch = leaf(megabytes);
     bencher.bench(|| {
         let context = branch.context();

@@ -1,0 +1,36 @@
+//! What a session has used (S4.5), and the names it goes by (S4.6): over the whole file, whatever branches and edits say.
+
+use pi_session::Tree;
+
+const SESSION: &str = r#"{"type":"session","version":3,"id":"s"}
+{"type":"message","id":"u","parentId":null,"message":{"role":"user","content":"hi","usage":{"input":1000}}}
+{"type":"message","id":"a","parentId":"u","message":{"role":"assistant","provider":"p","model":"m","content":[],"usage":{"input":10,"output":5,"cacheRead":2,"cacheWrite":1,"cost":{"total":0.5}},"stopReason":"error"}}
+{"type":"message","id":"t","parentId":"a","message":{"role":"toolResult","content":[],"usage":{"input":3,"output":1,"cacheRead":0,"cacheWrite":0,"cost":{"total":0.25}}}}
+{"type":"usage","id":"n","parentId":"t","kind":"never heard of","provider":"p","model":"m","usage":{"input":1,"output":1,"cacheRead":0,"cacheWrite":0}}
+{"type":"context_edit","id":"e","parentId":"n","targetId":"a","replacement":null}
+{"type":"compaction","id":"c","parentId":"e","summary":"s","firstKeptEntryId":"c","tokensBefore":9,"usage":{"input":100,"output":10,"cacheRead":0,"cacheWrite":0,"cost":{"total":1}}}
+{"type":"branch_summary","id":"b","parentId":"u","fromId":"c","summary":"s","usage":{"input":1e400,"output":2,"cacheRead":null,"cacheWrite":"x"}}
+{"type":"label","id":"l1","parentId":"b","targetId":"u","label":"first"}
+{"type":"label","id":"l2","parentId":"l1","targetId":"a","label":"second"}
+{"type":"label","id":"l3","parentId":"l2","targetId":"u"}
+{"type":"session_info","id":"i1","parentId":"l3","name":" a name "}
+"#;
+
+#[test]
+fn everything_that_was_paid_for_counts_once() {
+    let tree = Tree::from_bytes(SESSION.as_bytes());
+    let all = tree.totals().all;
+    assert_eq!((all.input, all.output, all.cache_read, all.cache_write), (114.0, 19.0, 2.0, 1.0));
+    assert_eq!(all.cost, 1.75);
+    let model = tree.totals().by_model["p/m"];
+    assert_eq!((model.input, model.output, model.cost), (11.0, 6.0, 0.5));
+}
+
+#[test]
+fn labels_and_names_are_set_and_cleared() {
+    let mut tree = Tree::from_bytes(SESSION.as_bytes());
+    assert_eq!((tree.label("u"), tree.label("a")), (None, Some("second")));
+    assert_eq!(tree.name(), Some("a name"));
+    tree.push(0, br#"{"type":"session_info","id":"i2","parentId":"i1","name":""}"#);
+    assert_eq!(tree.name(), None);
+}
