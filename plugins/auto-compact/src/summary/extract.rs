@@ -209,15 +209,16 @@ impl Extract {
     }
 
     fn sentence(&mut self, voice: Voice, sentence: &str) {
-        let Cues { constraint, decision, next } = cues(sentence);
-        if voice == Voice::User && constraint > 0 {
-            self.sections.push(Section::Constraints, sentence, constraint - 1);
+        let found = cues(sentence);
+        if voice == Voice::User && found.constraint > 0 {
+            self.sections.push(Section::Constraints, sentence, found.constraint - 1);
         }
-        if decision > u8::from(voice == Voice::User) {
-            self.sections.push(Section::Decisions, sentence, decision - 1);
-        }
-        if voice == Voice::Model && next > 1 {
-            self.sections.push(Section::Next, sentence, next - 1);
+        if is_told(voice, found) {
+            let (section, surely) = match found.next > found.decision {
+                true => (Section::Next, found.next),
+                false => (Section::Decisions, found.decision),
+            };
+            self.sections.push(section, sentence, surely - 1);
         }
     }
 
@@ -262,6 +263,14 @@ impl Extract {
     }
 }
 
+/// Whether a sentence decides or leaves something open. What the user leaves open is a request.
+fn is_told(voice: Voice, found: Cues) -> bool {
+    match voice {
+        Voice::User => found.decision > 1 && found.decision >= found.next,
+        Voice::Model => found.decision > 0 || found.next > 1,
+    }
+}
+
 /// Where the items of a list belong, by the line before it.
 fn announced_by(voice: Voice, line: &str) -> Option<Section> {
     let lower = text::head(line, 200).to_lowercase();
@@ -276,14 +285,14 @@ fn announced_by(voice: Voice, line: &str) -> Option<Section> {
     (voice == Voice::Model && (found.next > 0 || says(&["to do", "not done"]))).then_some(Section::Next)
 }
 
-/// The sentence that says what a text is about.
+/// The sentences that say what a text is about; not those that have a section of their own.
 fn lead(text: &str) -> String {
     let mut lines = text::prose(text).filter(|line| !line.announces);
     let first = lines.next().map_or("", |line| line.text);
     let line =
         if first.len() < 12 { lines.find(|line| line.text.len() >= 12).map_or(first, |l| l.text) } else { first };
     let mut said = String::new();
-    for sentence in text::sentences(line).take(3) {
+    for sentence in text::sentences(line).take(4).filter(|sentence| !is_told(Voice::Model, cues(sentence))) {
         if !said.is_empty() && said.len() + sentence.len() > 240 {
             break;
         }
@@ -303,8 +312,10 @@ fn complaint(output: &str) -> String {
     let classes: Vec<_> = lines.iter().map(|line| error_class(line)).collect();
     let best = classes.iter().max().copied().filter(|class| *class > 0);
     let mut said: Vec<String> = Vec::new();
-    for (line, _) in lines.iter().zip(&classes).filter(|(_, class)| best == Some(**class)) {
-        let line = text::clip(&text::one_line(line), 200).into_owned();
+    for at in (0..lines.len()).filter(|at| best == Some(classes[*at])) {
+        let place = lines.get(at + 1).filter(|line| line.starts_with("--> ")).map_or("", |line| line);
+        let line = [lines[at], place].join(if place.is_empty() { "" } else { " " });
+        let line = text::clip(&text::one_line(&line), 240).into_owned();
         let adds = said.is_empty() || !line.starts_with("Command exited");
         if said.len() < 4 && adds && !said.contains(&line) {
             said.push(line);

@@ -91,7 +91,7 @@ const DAY: &str = "\
 
 ## Critical Context
 - Error (edit src/parser.rs): Could not find the exact text in src/parser.rs
-- Earlier error (cargo test -p parser): error[E0308]: mismatched types
+- Earlier error (cargo test -p parser): error[E0308]: mismatched types --> src/parser.rs:4:9
 ";
 
 #[test]

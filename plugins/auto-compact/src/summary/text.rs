@@ -161,18 +161,18 @@ pub fn sentences(line: &str) -> impl Iterator<Item = &str> {
     .filter(|sentence| !sentence.is_empty())
 }
 
-/// Where the first sentence ends: behind `.`, `!` or `?` if no lower-case letter goes on (as behind "e.g."), or behind
-/// their CJK kin.
+/// Where the first sentence ends: behind `.`, `!`, `?` or `;` with a space behind it, or behind their CJK kin.
 fn sentence_end(text: &str) -> usize {
+    let is_mark = |b: &u8| matches!(b, b'.' | b'!' | b'?' | b';' | 0xe3 | 0xef);
     let mut from = 0;
-    while let Some(at) = text.as_bytes()[from..].iter().position(|b| matches!(b, b'.' | b'!' | b'?' | 0xe3 | 0xef)) {
+    while let Some(at) = text.as_bytes()[from..].iter().position(is_mark) {
         let mark = from + at;
         let behind = text.ceil_char_boundary(mark + 1);
-        let rest = &text[behind..];
-        let next = rest.trim_start();
+        let spaced = text[behind..].starts_with(char::is_whitespace);
         let ends = match &text[mark..behind] {
-            "." | "!" | "?" => next.len() < rest.len() && !next.starts_with(char::is_lowercase),
-            "。" | "！" | "？" => true,
+            "." => spaced && !is_short(&text[..mark]),
+            "!" | "?" | ";" => spaced,
+            "。" | "！" | "？" | "；" => true,
             _ => false,
         };
         if ends {
@@ -181,6 +181,12 @@ fn sentence_end(text: &str) -> usize {
         from = behind;
     }
     text.len()
+}
+
+/// Whether the last word is one that is written with a full stop, or the number of a list item.
+fn is_short(text: &str) -> bool {
+    let word = text.rsplit([' ', '(']).next().unwrap_or_default();
+    matches!(word, "e.g" | "i.e" | "etc" | "vs" | "cf" | "z.B" | "approx") || word.len() < 3 && text.len() < 4
 }
 
 #[cfg(test)]
@@ -199,9 +205,11 @@ mod tests {
 
     #[test]
     fn sentences_end_at_marks_but_not_in_paths_or_abbreviations() {
-        let line = "Edit src/main.rs, e.g. the top. Never use v1.2! 必ず使う。はい";
+        let line = "Edit src/main.rs, e.g. the top. src/a.rs holds it; never use v1.2! 必ず使う。はい";
         let found: Vec<_> = sentences(line).collect();
-        assert_eq!(found, ["Edit src/main.rs, e.g. the top.", "Never use v1.2!", "必ず使う。", "はい"]);
+        let expected =
+            ["Edit src/main.rs, e.g. the top.", "src/a.rs holds it;", "never use v1.2!", "必ず使う。", "はい"];
+        assert_eq!(found, expected);
     }
 
     #[test]
