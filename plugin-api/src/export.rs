@@ -4,7 +4,7 @@ use serde::de::DeserializeOwned;
 use crate::host::Imports;
 use crate::{Description, Host, Level, Plugin, Result, Run, Settled};
 
-/// Makes a component of a type that is a [`Plugin`](crate::Plugin).
+/// Makes a component of a type that is a [`Plugin`].
 #[macro_export]
 macro_rules! export {
     ($plugin:ty) => {
