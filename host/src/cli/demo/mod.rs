@@ -23,7 +23,7 @@ use pi_session::entry::EntryKind;
 
 use crate::daemon::world::now_ms;
 
-use super::{Failure, Outcome};
+use super::{Failure, Outcome, answer};
 use script::Script;
 
 /// How long the demo waits for the graft. It comes about half a second after the last line.
@@ -48,7 +48,7 @@ pub fn run(args: &DemoArgs) -> Result<Outcome, Failure> {
     let result = play(&stage);
     match (&result, args.keep) {
         (Ok(_), false) => drop(std::fs::remove_dir_all(&stage.dir)),
-        _ => println!("\nThe session, the config and the daemon's log are in {}", stage.dir.display()),
+        _ => answer(format_args!("\nThe session, the config and the daemon's log are in {}", stage.dir.display())),
     }
     result.map(|()| Outcome::Done)
 }

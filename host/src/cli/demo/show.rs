@@ -9,7 +9,7 @@ use pi_session::context::{Context, ContextEntry};
 use pi_session::entry::{Entry, EntryKind};
 use pi_session::json::Json;
 
-use crate::cli::Failure;
+use crate::cli::{Failure, answer};
 
 /// Columns of a line's text.
 const WIDTH: usize = 88;
@@ -23,12 +23,12 @@ fn paint(code: &str, text: &str) -> String {
 }
 
 fn heading(text: &str) {
-    println!("\n{}", paint("1", text));
+    answer(format_args!("\n{}", paint("1", text)));
 }
 
 pub(super) fn opening(dir: &Path) {
-    println!("pi-graft demo: a Pi session, the real daemon, one sandboxed plugin (auto-compact).");
-    println!("It plays in {}; nothing of yours is touched.", dir.display());
+    answer("pi-graft demo: a Pi session, the real daemon, one sandboxed plugin (auto-compact).");
+    answer(format_args!("It plays in {}; nothing of yours is touched.", dir.display()));
     heading("1. A session grows, a line at a time, as Pi writes it. The daemon follows it.");
 }
 
@@ -36,7 +36,7 @@ pub(super) fn opening(dir: &Path) {
 pub(super) fn line(number: usize, text: &str) {
     let Ok(entry) = Json::parse(text.as_bytes()) else { return };
     let (word, rest) = describe(entry);
-    println!("  {:>3}  {}  {}", number + 1, paint(color_of(&word), &format!("{word:<12}")), cut(&rest));
+    answer(format_args!("  {:>3}  {}  {}", number + 1, paint(color_of(&word), &format!("{word:<12}")), cut(&rest)));
 }
 
 fn color_of(word: &str) -> &'static str {
@@ -101,7 +101,7 @@ pub(super) fn graft(tree: &Tree, entry: &Entry, line: &[u8]) {
         ),
         _ => tree.word(entry).to_owned(),
     };
-    println!("  {} {:<12} {what}", paint("32", "+"), entry.kind.as_str());
+    answer(format_args!("  {} {:<12} {what}", paint("32", "+"), entry.kind.as_str()));
 }
 
 /// The context at one moment.
@@ -148,28 +148,25 @@ fn share(branch: &Branch, entry: &ContextEntry, role: &str) -> u64 {
 /// Both contexts, side by side.
 pub(super) fn contexts(before: &Side, after: &Side) {
     heading("3. What the model will see:");
-    println!("  {:<34}{}", "before", "after");
-    println!(
-        "  {:<34}{}",
-        format!("{} messages, about {} tokens", before.messages.len(), before.tokens),
-        format!("{} messages, about {} tokens", after.messages.len(), after.tokens)
-    );
+    let total = |side: &Side| format!("{} messages, about {} tokens", side.messages.len(), side.tokens);
+    answer("  before                            after");
+    answer(format_args!("  {:<34}{}", total(before), total(after)));
     let row = |side: &Side, at: usize| {
         side.messages.get(at).map_or_else(String::new, |(role, tokens)| format!("{role:<18} {tokens:>6}"))
     };
     for at in 0..before.messages.len().max(after.messages.len()) {
-        println!("  {}{}", paint("2", &format!("{:<34}", row(before, at))), row(after, at));
+        answer(format_args!("  {}{}", paint("2", &format!("{:<34}", row(before, at))), row(after, at)));
     }
 }
 
 /// The summary that stands for the older part.
 pub(super) fn summary(text: &str) {
     heading("The summary (made offline, in the session's own words):");
-    text.lines().for_each(|line| println!("  {}", paint("2", "│ ").to_owned() + line));
+    text.lines().for_each(|line| answer(format_args!("  {}", paint("2", "│ ").to_owned() + line)));
 }
 
 pub(super) fn closing() {
     heading("That was all: the session file was only appended to, and Pi opens it as it is.");
-    println!("  pi-graft run             follow your own sessions with the shipped config");
-    println!("  pi-graft config init     write a config of your own");
+    answer("  pi-graft run             follow your own sessions with the shipped config");
+    answer("  pi-graft config init     write a config of your own");
 }
