@@ -3,6 +3,7 @@
 //!
 //! `cargo bench --bench plugin_run`. The bare side answers every call with a canned value; ours reads the branch, checks
 //! grants and deadline, charges fuel, judges the draft and makes the report.
+use std::path::Path;
 use std::sync::Arc;
 
 use divan::{Bencher, black_box};
@@ -36,8 +37,9 @@ fn entries(before: usize) -> String {
     text
 }
 
-fn plugin() -> Plugin {
-    let sandbox = Sandbox::new(&SandboxOptions::default()).expect("a sandbox");
+fn plugin(cache: Option<&Path>) -> Plugin {
+    let options = SandboxOptions { cache_dir: cache.map(Path::to_owned), ..SandboxOptions::default() };
+    let sandbox = Sandbox::new(&options).expect("a sandbox");
     let source = PluginSource {
         name: "bench".into(),
         bytes: GUEST.into(),
@@ -51,7 +53,7 @@ fn plugin() -> Plugin {
 
 #[divan::bench(args = [0, 200, 2000], sample_count = 2000)]
 fn sandbox(bencher: Bencher<'_, '_>, before: usize) {
-    let plugin = plugin();
+    let plugin = plugin(None);
     let text = entries(before);
     let tree = Arc::new(Tree::from_bytes(text.as_bytes()));
     let branch = Branch::of_leaf(&tree, Arc::new(text.into_bytes())).expect("a branch");
@@ -60,8 +62,24 @@ fn sandbox(bencher: Bencher<'_, '_>, before: usize) {
     let run = Run { handler: Handler::OnEntry, branch, trigger_id, facts, header_json: "{}".into() };
     bencher.bench_local(|| {
         let report = plugin.run(black_box(run.clone()));
+        black_box(report.fuel);
         assert!(report.outcome.is_ok_and(|done| done.accepted.is_some()));
     });
+}
+
+/// A new sandbox, and a plugin that is compiled for it.
+#[divan::bench(sample_count = 10)]
+fn load_compiling() {
+    drop(plugin(None));
+}
+
+/// A new sandbox, and a plugin whose compiled code is on disk.
+#[divan::bench(sample_count = 50)]
+fn load_from_cache(bencher: Bencher<'_, '_>) {
+    let dir = tempfile::tempdir().expect("a folder");
+    let cache = dir.path().join("cache");
+    drop(plugin(Some(&cache)));
+    bencher.bench_local(|| drop(plugin(Some(&cache))));
 }
 
 mod bare {

@@ -68,7 +68,9 @@ impl Cache {
     /// If the disk does not take it. Nothing is lost but time.
     pub(super) fn store(&self, digest: &str, component: &Component) -> io::Result<()> {
         let code = component.serialize().map_err(io::Error::other)?;
-        let temporary = self.dir.join(format!(".{digest}.{}", std::process::id()));
+        // A name that no other thread, process or container has, so that what is renamed is whole.
+        let name = getrandom::u64().map_err(|error| io::Error::other(error.to_string()))?;
+        let temporary = self.dir.join(format!(".{name:016x}"));
         let written = write_new(&temporary, &code).and_then(|()| fs::rename(&temporary, self.path(digest)));
         if written.is_err() {
             // What is left over is removed as old one day.
@@ -107,8 +109,6 @@ fn is_private(metadata: &Metadata) -> bool {
 
 /// A file that did not exist before, on disk when this returns.
 fn write_new(path: &Path, bytes: &[u8]) -> io::Result<()> {
-    // One of this name is left from a process that died.
-    let _ = fs::remove_file(path);
     let mut file = OpenOptions::new().write(true).create_new(true).mode(0o600).open(path)?;
     file.write_all(bytes)?;
     file.sync_all()
