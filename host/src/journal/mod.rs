@@ -13,6 +13,7 @@
 //! graft's ids in the file. Losing the whole store forgets what was pending and harms no session: a receipt in the file
 //! outranks it (product.md 4.5).
 
+mod held;
 mod record;
 mod store;
 

@@ -16,6 +16,7 @@ pub struct SessionKey(pub u64);
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct SessionRecord {
     /// Where it was last seen.
+    #[serde(with = "any_path")]
     pub path: PathBuf,
     /// The session's id, from its header.
     pub session_id: String,
@@ -98,6 +99,7 @@ pub struct Intent {
     /// The batch.
     pub batch: Batch,
     /// The session file, and what it was checked against.
+    #[serde(with = "any_path")]
     pub path: PathBuf,
     /// The checked place.
     pub place: Place,
@@ -134,4 +136,35 @@ pub struct RunRecord {
     pub fuel: u64,
     /// Wall clock, microseconds.
     pub micros: u64,
+}
+
+/// A path as text, or as its bytes where it is not UTF-8.
+mod any_path {
+    use std::ffi::{OsStr, OsString};
+    use std::os::unix::ffi::{OsStrExt, OsStringExt};
+    use std::path::{Path, PathBuf};
+
+    use serde::{Deserialize, Deserializer, Serialize, Serializer};
+
+    #[derive(Deserialize)]
+    #[serde(untagged)]
+    enum Row {
+        Text(PathBuf),
+        Bytes(Vec<u8>),
+    }
+
+    pub(super) fn serialize<S: Serializer>(path: &Path, to: S) -> Result<S::Ok, S::Error> {
+        let path: &OsStr = path.as_os_str();
+        match path.to_str() {
+            Some(text) => text.serialize(to),
+            None => path.as_bytes().serialize(to),
+        }
+    }
+
+    pub(super) fn deserialize<'de, D: Deserializer<'de>>(from: D) -> Result<PathBuf, D::Error> {
+        Ok(match Row::deserialize(from)? {
+            Row::Text(path) => path,
+            Row::Bytes(bytes) => OsString::from_vec(bytes).into(),
+        })
+    }
 }

@@ -1,11 +1,13 @@
 //! The embedded store behind the journal's words.
 
 use std::path::{Path, PathBuf};
+use std::sync::atomic::{AtomicU64, Ordering};
 
-use redb::{Database, Durability, ReadableDatabase, ReadableTable, TableDefinition, WriteTransaction};
+use redb::{Database, Durability, ReadableTable, TableDefinition, WriteTransaction};
 use serde::Serialize;
 use serde::de::DeserializeOwned;
 
+use super::held::Held;
 use super::record::{Batch, Intent, RunRecord, SessionKey, SessionRecord};
 
 const META: TableDefinition<'_, &str, &str> = TableDefinition::new("meta");
@@ -41,7 +43,7 @@ pub enum JournalError {
 }
 
 impl JournalError {
-    fn failed(e: impl std::fmt::Display) -> JournalError {
+    pub(super) fn failed(e: impl std::fmt::Display) -> JournalError {
         JournalError::Failed(e.to_string())
     }
 }
@@ -51,8 +53,10 @@ type Result<T> = std::result::Result<T, JournalError>;
 /// The store, open. There is one owner; see [`JournalError::Busy`].
 #[derive(Debug)]
 pub struct Journal {
-    db: Database,
+    db: Held,
     first_start_ms: i64,
+    /// The highest session key given out: one may be lost with the disk's failure, and must not be given twice.
+    highest: AtomicU64,
 }
 
 /// A batch that is in the journal. Only the journal makes one, and delivery uses it up.
@@ -89,10 +93,13 @@ impl Journal {
         let db = match Database::create(&path) {
             Ok(db) => db,
             Err(redb::DatabaseError::DatabaseAlreadyOpen) => return Err(JournalError::Busy(path)),
+            Err(redb::DatabaseError::Storage(redb::StorageError::Io(e))) if is_full(&e) => {
+                return Err(JournalError::failed(e));
+            }
             Err(e) => return Err(unusable(e.to_string())),
         };
         let first_start_ms = prepare(&db, now_ms).map_err(|e| unusable(e.to_string()))?;
-        Ok(Journal { db, first_start_ms })
+        Ok(Journal { db: Held::new(db, Some(path)), first_start_ms, highest: AtomicU64::new(0) })
     }
 
     /// A store that lives no longer than this process: for `--dry-run`.
@@ -103,7 +110,7 @@ impl Journal {
         let backend = redb::backends::InMemoryBackend::new();
         let db = Database::builder().create_with_backend(backend).map_err(JournalError::failed)?;
         let first_start_ms = prepare(&db, now_ms)?;
-        Ok(Journal { db, first_start_ms })
+        Ok(Journal { db: Held::new(db, None), first_start_ms, highest: AtomicU64::new(0) })
     }
 
     /// When this store was started first, Unix milliseconds: older entries are history (product.md 4.3).
@@ -117,7 +124,7 @@ impl Journal {
     /// # Errors
     /// [`JournalError::Failed`].
     pub fn sessions(&self) -> Result<Vec<(SessionKey, SessionRecord)>> {
-        let read = self.db.begin_read().map_err(JournalError::failed)?;
+        let read = self.db.read()?;
         let table = read.open_table(SESSIONS).map_err(JournalError::failed)?;
         let rows = table.iter().map_err(JournalError::failed)?;
         rows.map(|row| {
@@ -132,7 +139,7 @@ impl Journal {
     /// # Errors
     /// [`JournalError::Failed`].
     pub fn pending(&self, session: SessionKey) -> Result<Vec<Recorded>> {
-        let read = self.db.begin_read().map_err(JournalError::failed)?;
+        let read = self.db.read()?;
         let table = read.open_table(PENDING).map_err(JournalError::failed)?;
         let rows = table.range((session.0, 0)..=(session.0, u64::MAX)).map_err(JournalError::failed)?;
         rows.map(|row| {
@@ -147,7 +154,7 @@ impl Journal {
     /// # Errors
     /// [`JournalError::Failed`].
     pub fn sessions_with_pending(&self) -> Result<Vec<SessionKey>> {
-        let read = self.db.begin_read().map_err(JournalError::failed)?;
+        let read = self.db.read()?;
         let table = read.open_table(PENDING).map_err(JournalError::failed)?;
         let rows = table.iter().map_err(JournalError::failed)?;
         let mut keys = rows
@@ -162,7 +169,7 @@ impl Journal {
     /// # Errors
     /// [`JournalError::Failed`].
     pub fn intents(&self) -> Result<Vec<(SessionKey, Intent)>> {
-        let read = self.db.begin_read().map_err(JournalError::failed)?;
+        let read = self.db.read()?;
         let table = read.open_table(INTENTS).map_err(JournalError::failed)?;
         let rows = table.iter().map_err(JournalError::failed)?;
         rows.map(|row| {
@@ -177,7 +184,7 @@ impl Journal {
     /// # Errors
     /// [`JournalError::Failed`].
     pub fn runs(&self, most: usize) -> Result<Vec<RunRecord>> {
-        let read = self.db.begin_read().map_err(JournalError::failed)?;
+        let read = self.db.read()?;
         let table = read.open_table(RUNS).map_err(JournalError::failed)?;
         let rows = table.iter().map_err(JournalError::failed)?;
         rows.rev().take(most).map(|row| decode(row.map_err(JournalError::failed)?.1.value())).collect()
@@ -198,7 +205,7 @@ impl Journal {
     ) -> Result<(SessionKey, Vec<Recorded>)> {
         let durability = if batches.is_empty() { Durability::None } else { Durability::Immediate };
         self.write(durability, |txn| {
-            let session = put_session(txn, session, record)?;
+            let session = self.put_session(txn, session, record)?;
             put_runs(txn, runs)?;
             let recorded = batches.into_iter().map(|batch| put_pending(txn, session, batch));
             Ok((session, recorded.collect::<Result<_>>()?))
@@ -263,20 +270,28 @@ impl Journal {
     }
 
     fn write<T>(&self, durability: Durability, work: impl FnOnce(&WriteTransaction) -> Result<T>) -> Result<T> {
-        let mut txn = self.db.begin_write().map_err(JournalError::failed)?;
-        txn.set_durability(durability).map_err(JournalError::failed)?;
-        let value = work(&txn)?;
-        txn.commit().map_err(JournalError::failed)?;
-        Ok(value)
+        self.db.write(|mut txn| {
+            txn.set_durability(durability).map_err(JournalError::failed)?;
+            let value = work(&txn)?;
+            txn.commit().map_err(JournalError::failed)?;
+            Ok(value)
+        })
     }
-}
 
-fn put_session(txn: &WriteTransaction, session: Option<SessionKey>, record: &SessionRecord) -> Result<SessionKey> {
-    let mut table = txn.open_table(SESSIONS).map_err(JournalError::failed)?;
-    let last = table.last().map_err(JournalError::failed)?.map_or(0, |(key, _)| key.value());
-    let key = session.unwrap_or(SessionKey(last + 1));
-    table.insert(key.0, encode(record)?.as_str()).map_err(JournalError::failed)?;
-    Ok(key)
+    fn put_session(
+        &self,
+        txn: &WriteTransaction,
+        session: Option<SessionKey>,
+        record: &SessionRecord,
+    ) -> Result<SessionKey> {
+        let mut table = txn.open_table(SESSIONS).map_err(JournalError::failed)?;
+        let last = table.last().map_err(JournalError::failed)?.map_or(0, |(key, _)| key.value());
+        let free = last.max(self.highest.load(Ordering::SeqCst)) + 1;
+        let key = session.unwrap_or(SessionKey(free));
+        self.highest.fetch_max(key.0, Ordering::SeqCst);
+        table.insert(key.0, encode(record)?.as_str()).map_err(JournalError::failed)?;
+        Ok(key)
+    }
 }
 
 fn put_runs(txn: &WriteTransaction, runs: &[RunRecord]) -> Result<()> {
@@ -301,6 +316,10 @@ fn put_pending(txn: &WriteTransaction, session: SessionKey, batch: Batch) -> Res
     let number = last + 1;
     table.insert((session.0, number), encode(&batch)?.as_str()).map_err(JournalError::failed)?;
     Ok(Recorded { session, number, batch })
+}
+
+fn is_full(e: &std::io::Error) -> bool {
+    matches!(e.kind(), std::io::ErrorKind::StorageFull | std::io::ErrorKind::QuotaExceeded)
 }
 
 /// Makes the tables, checks the layout, and gives the time of the first start.
