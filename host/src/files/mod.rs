@@ -44,6 +44,12 @@ pub enum FilesError {
         /// What the system said.
         source: io::Error,
     },
+    /// A directory, a pipe or a device: no session can be in it.
+    #[error("{}: not a regular file, so no session; name the session's .jsonl file", path.display())]
+    NoFile {
+        /// What was named.
+        path: PathBuf,
+    },
     /// Somebody wrote, replaced or shortened the file since it was checked (S12.8). Nothing was written.
     #[error("{}: the file changed since it was checked; nothing was written", path.display())]
     Changed {

@@ -4,7 +4,7 @@
 
 use std::borrow::Cow;
 use std::fs::{File, Metadata};
-use std::os::unix::fs::FileExt;
+use std::os::unix::fs::{FileExt, OpenOptionsExt};
 use std::path::Path;
 use std::sync::Arc;
 
@@ -23,13 +23,17 @@ pub struct Reading {
 }
 
 impl Reading {
-    /// Opens `path` for reading.
+    /// Opens `path` for reading. Never waits: a named pipe would have it wait for a writer, perhaps for ever.
     ///
     /// # Errors
-    /// [`FilesError::Io`] with the system's words.
+    /// [`FilesError::NoFile`] if it is something else than a regular file; [`FilesError::Io`] with the system's words.
     pub fn open(path: &Path) -> Result<Reading, FilesError> {
-        let file = File::open(path).map_err(FilesError::io(path))?;
+        let flags = rustix::fs::OFlags::NONBLOCK.bits().cast_signed();
+        let file = File::options().read(true).custom_flags(flags).open(path).map_err(FilesError::io(path))?;
         let meta = file.metadata().map_err(FilesError::io(path))?;
+        if !meta.is_file() {
+            return Err(FilesError::NoFile { path: path.to_path_buf() });
+        }
         Ok(Reading { file: Arc::new(file), id: FileId::of(&meta) })
     }
 
