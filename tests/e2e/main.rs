@@ -7,6 +7,7 @@ mod crash;
 mod follow;
 mod grow;
 mod hostile;
+mod oddities;
 mod once;
 mod pending;
 mod untouched;

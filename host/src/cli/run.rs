@@ -55,7 +55,8 @@ pub fn run(args: &RunArgs, config: Option<&Path>) -> Result<Outcome, Failure> {
     log_to_stderr();
     let config = Config::find(config)?;
     let world = Arc::new(world(&config, args)?);
-    let _locks = lock_roots(&world.settings.roots)?;
+    // A dry run writes nothing, so it may stand beside a daemon.
+    let _locks = if args.dry_run { Vec::new() } else { lock_roots(&world.settings.roots)? };
     let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build().map_err(Failure::problem)?;
     let summary = runtime.block_on(follow(Arc::clone(&world), args))?;
     crate::daemon::tell(&summary);
@@ -155,6 +156,8 @@ fn settings(config: &Config, args: &RunArgs) -> Result<Settings, Failure> {
         config.watch.roots.iter().map(|root| root.canonicalize().unwrap_or(root.clone())).collect();
     let mut fresh = args.files.iter().map(|file| plain_path(file)).collect::<Result<Vec<_>, _>>()?;
     fresh.extend(args.since.map(|since| changed_since(&roots, since)).unwrap_or_default());
+    let lacking = roots.iter().filter(|root| !root.is_dir());
+    lacking.for_each(|root| warn!("{}: no such directory (yet); see watch.roots in the config", root.display()));
     let (by_path, by_cwd) = (config.watch.clone(), config.watch.clone());
     Ok(Settings {
         roots,
@@ -172,7 +175,8 @@ fn settings(config: &Config, args: &RunArgs) -> Result<Settings, Failure> {
 
 /// A named file by its real path, so that it is known again.
 fn plain_path(file: &Path) -> Result<PathBuf, FilesError> {
-    file.canonicalize().map_err(|source| FilesError::Io { path: file.into(), source })
+    let path = file.canonicalize().map_err(|source| FilesError::Io { path: file.into(), source })?;
+    if path.is_file() { Ok(path) } else { Err(FilesError::NoFile { path }) }
 }
 
 fn changed_since(roots: &[PathBuf], since: Duration) -> Vec<PathBuf> {

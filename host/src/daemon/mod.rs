@@ -37,7 +37,7 @@ const POLL_EVERY: Duration = Duration::from_secs(1);
 /// First pause after a step that failed; doubled at each further failure.
 const RETRY_AFTER: Duration = Duration::from_secs(1);
 /// The longest such pause.
-const RETRY_MOST: Duration = Duration::from_secs(300);
+const RETRY_MOST: Duration = Duration::from_secs(60);
 /// Idle sessions that stay in memory; the others are read anew when something happens to them.
 const KEEP_LOADED: usize = 64;
 /// `on-settled` runs at one time.
@@ -51,8 +51,8 @@ pub enum Event {
     Walk,
     /// A worker has finished a step.
     Stepped(PathBuf, Box<Stepped>),
-    /// A worker has finished an `on-settled` run.
-    Settled(PathBuf, Box<SettledDone>),
+    /// A worker has finished an `on-settled` run, or lost it to a bug of ours.
+    Settled(PathBuf, Option<Box<SettledDone>>),
 }
 
 /// How a step ended.
@@ -188,7 +188,10 @@ impl Daemon {
     /// Sessions that a former run left unfinished.
     fn begin(&mut self) -> Result<(), DaemonError> {
         for path in self.world.unfinished()? {
-            self.touch(&path);
+            // It may be a link or a pipe by now, or outside the roots of today's config.
+            if self.is_followed(&path) {
+                self.touch(&path);
+            }
         }
         Ok(())
     }
@@ -199,10 +202,11 @@ impl Daemon {
 
     /// Lets the workers end, and makes what was moved last.
     async fn finish(mut self) -> Result<Summary, DaemonError> {
+        self.world.end();
         while self.is_busy() {
             match self.from.recv().await {
                 Some(Event::Stepped(path, stepped)) => self.stepped_last(&path, *stepped),
-                Some(Event::Settled(path, _)) => self.slot(&path).jobs -= 1,
+                Some(Event::Settled(path, _)) => self.job_ended(&path),
                 _ => {}
             }
         }
@@ -228,17 +232,32 @@ impl Daemon {
         match event {
             Event::Changed(path) => {
                 if self.is_followed(&path) {
-                    self.touch(&path);
+                    self.wake(&path);
                 }
             }
             Event::Walk => self.walk(),
             Event::Stepped(path, stepped) => self.stepped(&path, *stepped),
             Event::Settled(path, done) => {
-                let slot = self.slot(&path);
-                slot.jobs -= 1;
-                slot.settled.push(*done);
+                self.job_ended(&path);
+                if let Some(done) = done {
+                    self.slot(&path).settled.push(*done);
+                }
                 self.touch(&path);
             }
+        }
+    }
+
+    /// The slot may be another one than the run began with, if the file went away meanwhile.
+    fn job_ended(&mut self, path: &Path) {
+        let slot = self.slot(path);
+        slot.jobs = slot.jobs.saturating_sub(1);
+    }
+
+    /// Wakes a session because of what is to be seen of its file; one that failed is left alone until its pause is over.
+    fn wake(&mut self, path: &Path) {
+        let pausing = self.slots.get(path).is_some_and(|slot| slot.failures > 0 && slot.due.is_some());
+        if !pausing {
+            self.touch(path);
         }
     }
 
@@ -258,7 +277,7 @@ impl Daemon {
             let found = locate::walk(&root, &mut |path, e| debug!("{}: {e}", path.display()));
             for file in found {
                 if (self.world.settings.by_path)(&file.path) && self.may_be_new(&file) {
-                    self.touch(&file.path);
+                    self.wake(&file.path);
                 }
             }
         }
@@ -335,14 +354,15 @@ impl Daemon {
             Ok(next) => self.plan(path, next),
             Err(e) => self.failed(path, &e),
         }
-        if std::mem::take(&mut self.slot(path).again) {
-            self.touch(path);
+        if self.slots.get_mut(path).is_some_and(|slot| std::mem::take(&mut slot.again)) {
+            self.wake(path);
         }
         self.drop_idle();
     }
 
     fn plan(&mut self, path: &Path, next: Next) {
         self.summary.tally.add(&next.tally);
+        self.summary.failed.remove(path);
         let slot = self.slot(path);
         slot.failures = 0;
         if slot.waiting != next.waiting
@@ -362,9 +382,8 @@ impl Daemon {
         let (to, runs) = (self.to.clone(), Arc::clone(&self.settled_runs));
         tokio::spawn(async move {
             let _permit = runs.acquire_owned().await;
-            if let Ok(done) = tokio::task::spawn_blocking(move || job.work()).await {
-                let _ = to.send(Event::Settled(path, Box::new(done)));
-            }
+            let done = tokio::task::spawn_blocking(move || job.work()).await;
+            let _ = to.send(Event::Settled(path, done.ok().map(Box::new)));
         });
     }
 
@@ -424,6 +443,7 @@ impl Daemon {
 
 fn step_session(world: &World, path: &Path, session: Option<Session>, settled: Vec<SettledDone>) -> Stepped {
     let opened = match session {
+        _ if world.is_ending() => Ok(None),
         Some(session) => Ok(Some(session)),
         None => Session::open(world, path),
     };

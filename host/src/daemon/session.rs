@@ -54,6 +54,7 @@ impl StepError {
         match self {
             StepError::Replaced(_) => true,
             StepError::Files(FilesError::Io { source, .. }) => source.kind() == std::io::ErrorKind::NotFound,
+            StepError::Files(FilesError::NoFile { .. }) => true,
             _ => false,
         }
     }
@@ -88,6 +89,8 @@ pub struct Session {
     handled_count: Option<u64>,
     /// Everything that is there now is inherited (a copy).
     skip_present: bool,
+    /// When it was met as a copy, Unix milliseconds: what is older and arrives yet, since copying takes a while, too.
+    copied_ms: Option<i64>,
     pub(super) tally: Tally,
 }
 
@@ -141,6 +144,7 @@ impl Session {
             }
             Met::New | Met::Copy => (None, blank_record(path, &header.id, &reading)),
         };
+        let is_copy = met == Met::Copy && !world.settings.is_fresh(path);
         let mut session = Session {
             path: path.into(),
             key,
@@ -158,7 +162,8 @@ impl Session {
             quiet_from_ms: 0,
             live_until_ms: 0,
             handled_count: None,
-            skip_present: met == Met::Copy && !world.settings.is_fresh(path),
+            skip_present: is_copy,
+            copied_ms: is_copy.then(super::world::now_ms),
             tally: Tally::default(),
         };
         session.restore(world)?;
@@ -210,7 +215,7 @@ impl Session {
         }
         let mut failure = None;
         let ended = reading.lines(from, |offset, line| match self.take_line(world, offset, line, &mut each) {
-            Ok(()) => true,
+            Ok(()) => !(world.is_ending() && self.may_stop_behind(offset + line.len() as u64 + 1)),
             Err(e) => {
                 failure = Some(e);
                 false
@@ -224,6 +229,12 @@ impl Session {
                 Ok(self.read_to > from)
             }
         }
+    }
+
+    /// Whether the cursor says all there is to say about the lines up to `end`, so that a restart may go on from there.
+    fn may_stop_behind(&self, end: u64) -> bool {
+        let plain = self.handled_count.is_none() && self.copied_ms.is_none();
+        plain && self.record.offset == end && end >= self.handled_to
     }
 
     /// The file ends before the last handled line: what is there counts as handled.
@@ -293,7 +304,8 @@ impl Session {
         let Some(time) = self.tree.entry(ix).time_ms else { return false };
         let header = self.tree.header().filter(|header| header.parent_session.is_some());
         let inherited = header.and_then(|header| header.time_ms()).is_some_and(|made| time < made);
-        inherited || time < world.journal.first_start_ms() - GRACE_MS
+        let copied = self.copied_ms.is_some_and(|met| time < met);
+        inherited || copied || time < world.journal.first_start_ms() - GRACE_MS
     }
 
     /// Collects the receipts among the lines that are about to be read, so that nothing they speak of is run again.
@@ -357,10 +369,11 @@ impl Session {
         Ok(())
     }
 
-    /// Somebody else wrote: the quiet begins with the file's time.
+    /// Somebody else wrote: the quiet begins with the file's time, or now where that lies ahead of our clock.
     pub(super) fn note_writing(&mut self) {
         let written = self.reading.metadata().and_then(|meta| meta.modified());
-        self.quiet_from_ms = written.map_or_else(|_| super::world::now_ms(), unix_ms);
+        let now = super::world::now_ms();
+        self.quiet_from_ms = written.map_or(now, |time| unix_ms(time).min(now));
     }
 
     /// Bytes behind the last whole line: a line that is being written, or was torn.

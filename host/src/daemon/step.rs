@@ -21,6 +21,8 @@ use super::world::{World, now_ms, random};
 const KEPT_PAUSE: Duration = Duration::from_secs(5);
 /// How often it is looked whether a Pi that holds a session has quit.
 const HELD_PAUSE: Duration = Duration::from_secs(2);
+/// Why something waits when the daemon was told to end.
+const ENDING: &str = "pi-graft is ending; it goes on at the next start";
 
 /// What a step leaves to do.
 #[derive(Default)]
@@ -115,6 +117,9 @@ impl Session {
         if (self.pending.is_empty() && self.record.later.is_empty()) || world.settings.dry_run {
             return Ok(Next::default());
         }
+        if world.is_ending() {
+            return Ok(Next { waiting: Some(ENDING), ..Next::default() });
+        }
         if self.unfinished_line() {
             let after = Some(world.settings.times.settle);
             return Ok(Next { after, waiting: Some("the last line is not finished"), ..Next::default() });
@@ -153,6 +158,9 @@ impl Session {
         let here = |recorded: &Recorded| branch.place_of(&recorded.batch().trigger).is_some();
         let due: Vec<Recorded> = self.pending.iter().filter(|r| here(r)).cloned().collect();
         for recorded in due {
+            if world.is_ending() {
+                return Ok(Next { waiting: Some(ENDING), ..Next::default() });
+            }
             if let Some(waiting) = self.deliver_one(world, recorded)? {
                 return Ok(Next { after: Some(KEPT_PAUSE), waiting: Some(waiting), ..Next::default() });
             }

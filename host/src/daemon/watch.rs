@@ -3,7 +3,8 @@
 
 use std::path::{Path, PathBuf};
 
-use notify::{RecommendedWatcher, RecursiveMode, Watcher};
+use notify::event::{CreateKind, ModifyKind, RemoveKind};
+use notify::{EventKind, RecommendedWatcher, RecursiveMode, Watcher};
 use tokio::sync::mpsc::UnboundedSender;
 use tracing::warn;
 
@@ -51,13 +52,22 @@ fn forward(event: notify::Result<notify::Event>, to: &UnboundedSender<Event>) {
         Ok(event) if event.paths.is_empty() => send(Event::Walk),
         Ok(event) => event.paths.into_iter().for_each(|path| match is_session_name(&path) {
             true => send(Event::Changed(path)),
-            // A directory that came or went: look what is in it.
-            false if event.kind.is_create() || event.kind.is_remove() || event.kind.is_modify() => send(Event::Walk),
+            false if may_move_sessions(event.kind) => send(Event::Walk),
             false => {}
         }),
         Err(e) => {
             warn!("the watcher reports: {e}");
             send(Event::Walk);
         }
+    }
+}
+
+/// Whether a directory came, went or was renamed: it is to be seen what is in it. What is written to other files is not.
+fn may_move_sessions(kind: EventKind) -> bool {
+    match kind {
+        EventKind::Create(kind) => kind != CreateKind::File,
+        EventKind::Remove(kind) => kind != RemoveKind::File,
+        EventKind::Modify(kind) => matches!(kind, ModifyKind::Name(_) | ModifyKind::Any),
+        EventKind::Any | EventKind::Other | EventKind::Access(_) => false,
     }
 }

@@ -2,6 +2,7 @@
 
 use std::collections::HashMap;
 use std::path::{Path, PathBuf};
+use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::{Duration, Instant, SystemTime, UNIX_EPOCH};
 
@@ -27,6 +28,7 @@ pub struct World {
     /// The system calls of a write.
     pub disk: Box<dyn Disk>,
     known: Mutex<Known>,
+    ending: AtomicBool,
     processes: Mutex<Option<(Instant, Arc<Processes>)>>,
 }
 
@@ -62,12 +64,31 @@ impl World {
         let records: HashMap<_, _> = journal.sessions()?.into_iter().collect();
         let by_path = records.iter().map(|(key, record)| (record.path.clone(), *key)).collect();
         let known = Mutex::new(Known { records, by_path });
-        Ok(World { journal, plugins, settings, disk, known, processes: Mutex::new(None) })
+        Ok(World {
+            journal,
+            plugins,
+            settings,
+            disk,
+            known,
+            ending: AtomicBool::new(false),
+            processes: Mutex::new(None),
+        })
     }
 
     fn known(&self) -> MutexGuard<'_, Known> {
         // A panic while it was held leaves whole rows: they are replaced one at a time.
         self.known.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    /// Asks the workers to end at the next entry or batch; what they leave is done at the next start.
+    pub fn end(&self) {
+        self.ending.store(true, Ordering::Relaxed);
+    }
+
+    /// Whether the daemon is ending.
+    #[must_use]
+    pub fn is_ending(&self) -> bool {
+        self.ending.load(Ordering::Relaxed)
     }
 
     /// What is known of the session with `id` at `path`.

@@ -1,0 +1,119 @@
+//! What a file system may hold or do that no Pi would.
+
+use std::ffi::OsStr;
+use std::fs::{self, File};
+use std::os::unix::ffi::OsStrExt;
+use std::time::{Duration, SystemTime};
+
+use crate::stage::{Stage, append, scripted, until};
+use crate::talk::{Session, Talk};
+
+const NOTE: &str = r#"{"needs":["append:custom"],"on":["message:user"],"entry":[{"custom":{"type":"note"}}]}"#;
+
+fn stage(settle_ms: u64) -> Stage {
+    Stage::new(settle_ms, &scripted("noter", &["append:custom"], NOTE))
+}
+
+fn notes(path: &std::path::Path) -> usize {
+    Session::read(path).customs("note").len()
+}
+
+/// Opening a pipe waits for a writer. One that stands where a session with something pending was must hold nobody up.
+#[test]
+fn a_pipe_in_a_sessions_place_holds_nobody_up() {
+    let stage = stage(20);
+    let (path, other) = (stage.session("a.jsonl"), stage.session("b.jsonl"));
+    let mut pi = Talk::begin(&path);
+    pi.user("hello");
+    pi.call("c1", "bash");
+    let mut daemon = stage.daemon(&[]);
+    daemon.wait_for("waiting");
+    fs::remove_file(&path).expect("gone");
+    let mode = rustix::fs::Mode::from_raw_mode(0o600);
+    rustix::fs::mknodat(rustix::fs::CWD, &path, rustix::fs::FileType::Fifo, mode, 0).expect("a pipe");
+    daemon.end();
+    let daemon = stage.daemon(&[]);
+    let mut pi = Talk::begin(&other);
+    pi.user("hello");
+    pi.assistant("hi");
+    until("the graft", || notes(&other) == 1);
+    daemon.end();
+    let output = stage.run(&["run", "--once", path.to_str().expect("a path")]);
+    let said = String::from_utf8_lossy(&output.stderr);
+    assert!(!output.status.success() && said.contains("not a regular file"), "{said}");
+}
+
+#[test]
+fn a_name_that_is_not_utf8_is_a_name() {
+    let stage = stage(20);
+    let path = stage.root().join(OsStr::from_bytes(b"--caf\xe9--"));
+    fs::create_dir(&path).expect("a directory");
+    let path = path.join("a.jsonl");
+    let mut pi = Talk::begin(&path);
+    pi.user("hello");
+    pi.assistant("hi");
+    stage.once(&["--closed"]);
+    stage.once(&["--closed"]);
+    assert_eq!(notes(&path), 1);
+}
+
+/// Copied from a machine whose clock is ahead: the file's time says nothing then, and the quiet counts from now.
+#[test]
+fn a_modification_time_in_the_future_does_not_hold_a_graft_back() {
+    let stage = stage(20);
+    let path = stage.session("a.jsonl");
+    let mut pi = Talk::begin(&path);
+    pi.user("hello");
+    pi.assistant("hi");
+    let file = File::options().append(true).open(&path).expect("the session");
+    file.set_modified(SystemTime::now() + Duration::from_secs(3600)).expect("a later time");
+    let daemon = stage.daemon(&[]);
+    until("the graft", || notes(&path) == 1);
+    daemon.end();
+}
+
+/// A copy is followed from its present end, and a slow one is not at its end when it is first seen.
+#[test]
+fn a_copy_that_arrives_slowly_is_still_a_copy() {
+    let stage = stage(20);
+    let (path, copy) = (stage.session("a.jsonl"), stage.session("b.jsonl"));
+    let mut pi = Talk::begin(&path);
+    for turn in ["one", "two", "three"] {
+        pi.user(turn);
+    }
+    let text = fs::read_to_string(&path).expect("the session");
+    let daemon = stage.daemon(&["--closed"]);
+    until("the grafts", || notes(&path) == 3);
+    for line in text.split_inclusive('\n') {
+        append(&copy, line);
+        std::thread::sleep(Duration::from_millis(50));
+    }
+    let mut pi = Talk::reopen(&copy);
+    pi.user("in the copy");
+    pi.assistant("hi");
+    until("the graft", || notes(&copy) == 1);
+    daemon.end();
+}
+
+/// Much is pending and the user does not want to wait: what is left is done at the next start.
+#[test]
+fn an_end_in_the_middle_of_many_grafts_is_soon() {
+    let stage = stage(300);
+    let path = stage.session("a.jsonl");
+    let mut pi = Talk::begin(&path);
+    let turns = 300;
+    for turn in 0..turns {
+        pi.user(&format!("turn {turn}"));
+    }
+    pi.assistant("done");
+    let mut daemon = stage.daemon(&["--closed"]);
+    daemon.wait_for("grafted");
+    daemon.end();
+    let there = notes(&path);
+    assert!(there < turns, "all of them were waited for");
+    Session::read(&path).assert_sound();
+    stage.once(&["--closed"]);
+    let file = Session::read(&path);
+    file.assert_sound();
+    assert_eq!((file.receipts(), file.customs("note").len()), (turns, turns));
+}
