@@ -19,7 +19,7 @@ use crate::journal::Journal;
 use crate::sandbox::{PiCompaction, Plugin, Sandbox, SandboxOptions};
 use crate::shipped;
 
-use super::{Failure, Outcome};
+use super::{Failure, Outcome, answer};
 
 /// Follow Pi sessions, run the plugins on every new entry, and graft what they propose.
 #[derive(Clone, Debug, Default, clap::Args)]
@@ -195,13 +195,14 @@ fn lock_roots(roots: &[PathBuf]) -> Result<Vec<RootLock>, Failure> {
 /// What `--once` did, for a person; the exit code for a program.
 fn report(summary: &Summary, args: &RunArgs) -> Outcome {
     let tally = &summary.tally;
-    println!("{} entries handled in {} sessions, {} were history", tally.handled, summary.sessions, tally.history);
-    println!("{} batches proposed, {} grafted, {} stale", tally.proposed, tally.grafted, tally.stale);
+    let (handled, history) = (tally.handled, tally.history);
+    answer(format!("{handled} entries handled in {} sessions, {history} were history", summary.sessions));
+    answer(format!("{} batches proposed, {} grafted, {} stale", tally.proposed, tally.grafted, tally.stale));
     for (path, why) in &summary.waiting {
-        println!("waiting: {}: {why}", path.display());
+        answer(format!("waiting: {}: {why}", path.display()));
     }
     for (path, why) in &summary.failed {
-        println!("failed: {}: {why}", path.display());
+        answer(format!("failed: {}: {why}", path.display()));
     }
     let problems = !summary.failed.is_empty() || (args.fail_pending && !summary.waiting.is_empty());
     if problems { Outcome::Problems } else { Outcome::Done }

@@ -178,10 +178,7 @@ impl Session {
         let mut direct =
             Direct { disk: world.disk.as_ref(), journal: &world.journal, now_ms: now_ms(), random: &mut random };
         let batch = recorded.batch().clone();
-        let outcome = match deliver(&mut direct, recorded, &branch, &self.path, place, mtime) {
-            Ok(outcome) => outcome,
-            Err(e) => return Err(e.into()),
-        };
+        let outcome = deliver(&mut direct, recorded, &branch, &self.path, place, mtime)?;
         if let Outcome::Kept(why) = outcome {
             return self.kept(&batch.id, why);
         }
