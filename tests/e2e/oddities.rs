@@ -117,3 +117,22 @@ fn an_end_in_the_middle_of_many_grafts_is_soon() {
     file.assert_sound();
     assert_eq!((file.receipts(), file.customs("note").len()), (turns, turns));
 }
+
+/// Two entries that are each other's parents: passed over with a word, and what comes behind on another root is handled.
+#[test]
+fn a_circle_of_parents_blocks_nothing_behind_it() {
+    let stage = Stage::new(1, &scripted("noter", &["append:custom"], NOTE));
+    let path = stage.session("a.jsonl");
+    let mut pi = Talk::begin(&path);
+    let message = |id: &str, parent: &str| {
+        format!(
+            "{{\"type\":\"message\",\"id\":\"{id}\",\"parentId\":\"{parent}\",\"timestamp\":\"2099-01-01T00:00:00.000Z\",\"message\":{{\"role\":\"user\",\"content\":\"x\"}}}}\n"
+        )
+    };
+    crate::stage::append(&path, &(message("c1", "c2") + &message("c2", "c1")));
+    pi.user("hello");
+    pi.assistant("hi");
+    let said = stage.once(&["--closed"]);
+    assert!(said.contains("S8.5") && !said.contains("failed:"), "{said}");
+    assert!(!Session::read(&path).customs("note").is_empty(), "{said}");
+}

@@ -202,7 +202,8 @@ fn report(summary: &Summary, args: &RunArgs) -> Outcome {
         answer(format!("waiting: {}: {why}", path.display()));
     }
     for (path, why) in &summary.failed {
-        answer(format!("failed: {}: {why}", path.display()));
+        let named = why.starts_with(&path.display().to_string());
+        answer(if named { format!("failed: {why}") } else { format!("failed: {}: {why}", path.display()) });
     }
     let problems = !summary.failed.is_empty() || (args.fail_pending && !summary.waiting.is_empty());
     if problems { Outcome::Problems } else { Outcome::Done }

@@ -3,7 +3,7 @@
 
 use std::sync::Arc;
 
-use pi_session::branch::Branch;
+use pi_session::branch::{Branch, BranchError};
 use pi_session::tree::EntryIx;
 use tracing::{debug, info, warn};
 
@@ -49,6 +49,10 @@ impl Session {
     pub(super) fn dispatch(&mut self, world: &World, ix: EntryIx) -> Result<(), StepError> {
         let trigger = self.tree.id(ix).to_owned();
         let mut batches = Vec::new();
+        if let Err(e @ BranchError::Cycle(_)) = Branch::at(&self.tree, self.source(), Some(ix)) {
+            warn!(session = %self.path.display(), trigger, "passed over: {e}");
+            return Ok(());
+        }
         self.tally.handled += 1;
         for plugin in &world.plugins {
             let branch = self.branch_with_pending(Some(ix), &batches)?;

@@ -3,7 +3,7 @@
 use std::path::Path;
 use std::time::Duration;
 
-use pi_session::branch::Branch;
+use pi_session::branch::{Branch, BranchError};
 use tracing::{info, warn};
 
 use crate::deliver::append::{Direct, Outcome, Recovery, deliver, recover};
@@ -21,6 +21,8 @@ use super::world::{World, now_ms, random};
 const KEPT_PAUSE: Duration = Duration::from_secs(5);
 /// How often it is looked whether a Pi that holds a session has quit.
 const HELD_PAUSE: Duration = Duration::from_secs(2);
+/// Why something waits where there is no branch to put it on.
+const CYCLE: &str = "the parents of the last entry lead in a circle (S8.5); see `pi-graft session validate`";
 /// Why something waits when the daemon was told to end.
 const ENDING: &str = "pi-graft is ending; it goes on at the next start";
 
@@ -124,7 +126,10 @@ impl Session {
             let after = Some(world.settings.times.settle);
             return Ok(Next { after, waiting: Some("the last line is not finished"), ..Next::default() });
         }
-        let branch = Branch::of_leaf(&self.tree, self.source())?;
+        let branch = match Branch::of_leaf(&self.tree, self.source()) {
+            Err(BranchError::Cycle(_)) => return Ok(Next { waiting: Some(CYCLE), ..Next::default() }),
+            branch => branch?,
+        };
         let state = settle::state(&branch)?;
         match settle::verdict(state, self.presence(world), self.quiet(), &world.settings.times) {
             Verdict::Settled => self.deliver_all(world),
