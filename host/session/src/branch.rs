@@ -192,13 +192,15 @@ impl Branch {
     }
 
     pub(crate) fn place_of_ix(&self, id: IdIx) -> Option<u32> {
-        let ix = self.tree.current(id)?;
-        let place = if self.tree.in_order() {
-            self.path.binary_search(&ix).ok()
-        } else {
-            self.path.iter().position(|on_path| *on_path == ix)
+        self.place_of_entry(self.tree.current(id)?)
+    }
+
+    pub(crate) fn place_of_entry(&self, ix: EntryIx) -> Option<u32> {
+        let place = match self.tree.in_order() {
+            true => self.path.binary_search(&ix).ok(),
+            false => self.path.iter().position(|on_path| *on_path == ix),
         };
-        place.map(|p| p as u32)
+        place.map(|place| place as u32)
     }
 
     /// The line at a place, as it stands in the file; of what is not in the file its JSON, without id, parent and time.

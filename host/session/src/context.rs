@@ -172,12 +172,21 @@ impl Branch {
     /// # Errors
     /// [`BranchError`] if the text cannot be read back.
     pub fn thinking_level(&self) -> Result<String, BranchError> {
-        let last = self.items().rev().find(|item| item.facts.kind == EntryKind::ThinkingLevelChange);
-        let Some(item) = last else {
+        let Some(place) = self.last_level() else {
             return Ok("\"off\"".to_owned());
         };
-        let level = self.read(item.place, |line| line.get("thinkingLevel").map(|l| l.to_text().into_owned()))?;
+        let level = self.read(place, |line| line.get("thinkingLevel").map(|l| l.to_text().into_owned()))?;
         Ok(level.unwrap_or_else(|| "null".to_owned()))
+    }
+
+    /// The place of the last change of the level. No draft is one, so none is pending.
+    fn last_level(&self) -> Option<u32> {
+        match self.tree().in_order() {
+            true => self.tree().levels().iter().rev().find_map(|ix| self.place_of_entry(*ix)),
+            false => {
+                self.items().rfind(|item| item.facts.kind == EntryKind::ThinkingLevelChange).map(|item| item.place)
+            }
+        }
     }
 
     /// The model in force: the last of model changes and assistant messages on the whole path (S9.4).

@@ -31,23 +31,20 @@ pub enum EntryKind {
 
 impl EntryKind {
     pub(crate) fn of(text: &str) -> EntryKind {
-        use EntryKind::*;
-        [
-            Message,
-            ModelChange,
-            ThinkingLevelChange,
-            Usage,
-            Compaction,
-            ContextEdit,
-            BranchSummary,
-            Custom,
-            CustomMessage,
-            Label,
-            SessionInfo,
-        ]
-        .into_iter()
-        .find(|kind| kind.as_str() == text)
-        .unwrap_or(Other)
+        match text {
+            "message" => EntryKind::Message,
+            "model_change" => EntryKind::ModelChange,
+            "thinking_level_change" => EntryKind::ThinkingLevelChange,
+            "usage" => EntryKind::Usage,
+            "compaction" => EntryKind::Compaction,
+            "context_edit" => EntryKind::ContextEdit,
+            "branch_summary" => EntryKind::BranchSummary,
+            "custom" => EntryKind::Custom,
+            "custom_message" => EntryKind::CustomMessage,
+            "label" => EntryKind::Label,
+            "session_info" => EntryKind::SessionInfo,
+            _ => EntryKind::Other,
+        }
     }
 
     /// The word in the file; `other` for what this version does not know.

@@ -319,26 +319,6 @@ pub(crate) fn hex4(digits: &[u8]) -> u32 {
     digits.iter().fold(0, |n, d| n << 4 | char::from(*d).to_digit(16).unwrap_or(0))
 }
 
-/// The UTF-16 length of text as it stands, invalid UTF-8 read as U+FFFD.
-pub(crate) fn utf16_len(raw: &[u8]) -> u64 {
-    match std::str::from_utf8(raw) {
-        Ok(_) => raw.len() as u64 - beyond_ascii(raw),
-        Err(_) => String::from_utf8_lossy(raw).encode_utf16().count() as u64,
-    }
-}
-
-/// How many bytes more than UTF-16 units valid UTF-8 has: one for each that continues a character, but for those that
-/// begin a pair.
-fn beyond_ascii(raw: &[u8]) -> u64 {
-    let part = |part: &[u8]| -> u64 {
-        // A byte is the widest counter that stays fast; a part is too short to overflow it.
-        let continued: u8 = part.iter().map(|b| u8::from((0x80..0xC0).contains(b))).sum();
-        let pairs: u8 = part.iter().map(|b| u8::from(*b >= 0xF0)).sum();
-        u64::from(continued).wrapping_sub(u64::from(pairs))
-    };
-    raw.chunks(128).map(part).fold(0, u64::wrapping_add)
-}
-
 /// `text` as a JSON string.
 #[must_use]
 pub fn quoted(text: &str) -> String {

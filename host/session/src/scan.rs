@@ -4,7 +4,7 @@
 //! it is and as JavaScript would write it, S9.5) is counted in the same pass that finds its end. Nothing here recurses:
 //! no nesting is too deep.
 
-use crate::json::{Json, JsonError, Key, hex4, utf16_len};
+use crate::json::{Json, JsonError, Key, hex4};
 use crate::stringify::Names;
 
 /// A walk over a text.
@@ -263,27 +263,25 @@ impl<'a> Scan<'a> {
     fn string(&mut self) -> Result<bool, JsonError> {
         let start = self.at + 1;
         self.at = start;
-        let mut escapes = Escape::default();
-        let mut high = 0;
+        let mut sum = Sum::default();
         loop {
-            self.at += plain_run(&self.text[self.at..], &mut high);
+            self.at += plain_run(&self.text[self.at..]);
             match self.byte() {
                 Some(b'"') => break,
-                Some(b'\\') => self.escape(&mut escapes)?,
+                Some(b'\\') => self.escape(&mut sum)?,
+                Some(0x80..) => self.characters(&mut sum),
                 Some(_) => return self.fail("raw control character in a string"),
                 None => return self.fail("string without an end"),
             }
         }
-        let raw = &self.text[start..self.at];
+        self.units = (self.at - start) as u64 - sum.surplus;
+        self.written += 2 + self.units + sum.growth;
         self.at += 1;
-        let plain = if high == 0 { raw.len() as u64 } else { utf16_len(raw) };
-        self.units = plain - escapes.bytes + escapes.units;
-        self.written += 2 + self.units + escapes.growth;
-        Ok(escapes.bytes > 0)
+        Ok(sum.escaped)
     }
 
     /// Steps over an escape; over both where two are a surrogate pair.
-    fn escape(&mut self, sum: &mut Escape) -> Result<(), JsonError> {
+    fn escape(&mut self, sum: &mut Sum) -> Result<(), JsonError> {
         let (bytes, units, growth) = match self.text.get(self.at + 1) {
             Some(b'"' | b'\\' | b'b' | b'f' | b'n' | b'r' | b't') => (2, 1, 1),
             Some(b'/') => (2, 1, 0),
@@ -295,10 +293,26 @@ impl<'a> Scan<'a> {
             _ => return self.fail("bad escape"),
         };
         self.at += bytes;
-        sum.bytes += bytes as u64;
-        sum.units += units;
+        sum.surplus += (bytes - units) as u64;
         sum.growth += growth;
+        sum.escaped = true;
         Ok(())
+    }
+
+    /// Steps over characters beyond ASCII.
+    fn characters(&mut self, sum: &mut Sum) {
+        while let Some((bytes, units)) = character(&self.text[self.at..]) {
+            self.at += bytes;
+            sum.surplus += (bytes - units) as u64;
+        }
+        if let Some(0x80..) = self.byte() {
+            let rest = &self.text[self.at..];
+            let run = &rest[..rest.iter().position(u8::is_ascii).unwrap_or(rest.len())];
+            let units = String::from_utf8_lossy(run).encode_utf16().count();
+            self.at += run.len();
+            // U+FFFD never has more units than the bytes it stands for.
+            sum.surplus += (run.len() - units) as u64;
+        }
     }
 
     /// The UTF-16 unit of an escape `\uXXXX` that stands there.
@@ -308,15 +322,31 @@ impl<'a> Scan<'a> {
     }
 }
 
-/// What the escapes of a string come to.
+/// What is counted of a string.
 #[derive(Default)]
-struct Escape {
-    /// Bytes they take up in the text.
-    bytes: u64,
-    /// UTF-16 units they stand for.
-    units: u64,
-    /// Units that JavaScript would write for them beyond those.
+struct Sum {
+    /// Bytes it has in the text beyond its UTF-16 units.
+    surplus: u64,
+    /// Units that JavaScript would write for it beyond its own.
     growth: u64,
+    /// There is an escape in it.
+    escaped: bool,
+}
+
+/// Bytes and UTF-16 units of the character beyond ASCII that stands at the start, if it is valid.
+fn character(text: &[u8]) -> Option<(usize, usize)> {
+    const FIRST: u8 = 0x80;
+    const LAST: u8 = 0xBF;
+    match text {
+        [0xC2..=0xDF, FIRST..=LAST, ..] => Some((2, 1)),
+        [0xE0, 0xA0..=LAST, FIRST..=LAST, ..]
+        | [0xE1..=0xEC | 0xEE..=0xEF, FIRST..=LAST, FIRST..=LAST, ..]
+        | [0xED, FIRST..=0x9F, FIRST..=LAST, ..] => Some((3, 1)),
+        [0xF0, 0x90..=LAST, FIRST..=LAST, FIRST..=LAST, ..]
+        | [0xF1..=0xF3, FIRST..=LAST, FIRST..=LAST, FIRST..=LAST, ..]
+        | [0xF4, FIRST..=0x8F, FIRST..=LAST, FIRST..=LAST, ..] => Some((4, 2)),
+        _ => None,
+    }
 }
 
 /// Units beyond one that JavaScript writes for this unit, alone in a string.
@@ -344,34 +374,24 @@ fn number_len(raw: &[u8]) -> u64 {
 const ONES: u64 = 0x0101_0101_0101_0101;
 const HIGH: u64 = ONES * 0x80;
 
-/// How many bytes from the start on are ordinary string bytes: not `"`, not `\`, not below 0x20. Eight at a time; bits in
-/// `high` tell of bytes beyond ASCII among them.
+/// How many bytes from the start on are plain: ASCII, not `"`, not `\`, not below 0x20. Eight at a time.
 #[inline]
-fn plain_run(text: &[u8], high: &mut u64) -> usize {
+fn plain_run(text: &[u8]) -> usize {
     let mut at = 0;
     for eight in text.as_chunks::<8>().0 {
-        let word = u64::from_le_bytes(*eight);
-        let found = special(word);
+        let found = special(u64::from_le_bytes(*eight));
         if found != 0 {
-            // All bits below the first byte found.
-            *high |= word & HIGH & ((found & found.wrapping_neg()) - 1);
             return at + (found.trailing_zeros() / 8) as usize;
         }
-        *high |= word & HIGH;
         at += 8;
     }
-    let rest = &text[at..];
-    let len = rest.iter().position(|b| matches!(b, b'"' | b'\\' | 0..0x20)).unwrap_or(rest.len());
-    if !rest[..len].is_ascii() {
-        *high |= HIGH;
-    }
-    at + len
+    text[at..].iter().position(|b| matches!(b, b'"' | b'\\' | 0..0x20 | 0x80..)).map_or(text.len(), |more| at + more)
 }
 
-/// The high bit of each byte that is `"`, `\` or below 0x20; exact up to the first of them.
+/// The high bit of each byte that is not plain; exact up to the first of them.
 #[inline]
 fn special(word: u64) -> u64 {
-    let below = |word: u64, n: u64| word.wrapping_sub(ONES * n) & !word & HIGH;
+    let below = |word: u64, n: u64| word.wrapping_sub(ONES * n) & !word;
     let equal = |byte: u8| below(word ^ (ONES * u64::from(byte)), 1);
-    equal(b'"') | equal(b'\\') | below(word, 0x20)
+    (equal(b'"') | equal(b'\\') | below(word, 0x20) | word) & HIGH
 }

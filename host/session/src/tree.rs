@@ -98,6 +98,8 @@ pub struct Tree {
     /// For version 1: the entry of every value that parsed, the header's included (S6.4).
     old_index: Vec<Option<IdIx>>,
     labels: HashMap<IdIx, Box<str>>,
+    /// The changes of the thinking level: few, and asked for by every context.
+    levels: Vec<EntryIx>,
     name: Option<Box<str>>,
     totals: Totals,
     problems: Vec<Problem>,
@@ -130,6 +132,7 @@ impl Tree {
             lines: 0,
             old_index: Vec::new(),
             labels: HashMap::new(),
+            levels: Vec::new(),
             name: None,
             totals: Totals::default(),
             problems: Vec::new(),
@@ -256,6 +259,9 @@ impl Tree {
         entry.names = self.named_by(&entry, found);
         entry.word = self.word_of(&entry, found);
         self.note_place(ix, &entry, id_ix.0 as usize == known);
+        if entry.kind == EntryKind::ThinkingLevelChange {
+            self.levels.push(ix);
+        }
         self.note_facts(&entry, found);
         self.current[id_ix.0 as usize] = Some(ix);
         self.leaf = Leaf::At(ix);
@@ -540,6 +546,11 @@ impl Tree {
     #[must_use]
     pub fn more_problems(&self) -> u64 {
         self.more_problems
+    }
+
+    /// All changes of the thinking level, in the file's order.
+    pub(crate) fn levels(&self) -> &[EntryIx] {
+        &self.levels
     }
 
     /// The path that is kept for the leaf, if it is.

@@ -245,7 +245,7 @@ impl Ours {
             }
             other => other.clone(),
         };
-        same("plans", &lossy(&ours), Some(&lossy(&theirs))).map(drop)
+        same("plans", &sorted(&lossy(&ours)), Some(&sorted(&lossy(&theirs)))).map(drop)
     }
 
     fn plan_of(&self, branch: &Branch, plan: &Plan) -> Js {
@@ -300,6 +300,19 @@ fn without_time(message: &Js) -> Js {
             .map(|(k, v)| (k.clone(), v.clone()))
             .collect(),
     )
+}
+
+/// A plan's file lists in one order where a path is not Unicode: what reads as U+FFFD here has its own place in Pi.
+fn sorted(value: &Js) -> Js {
+    match value {
+        Js::Object(members) => Js::Object(members.iter().map(|(key, value)| (key.clone(), sorted(value))).collect()),
+        Js::List(items) if value.canonical().contains('\u{fffd}') => {
+            let mut items = items.clone();
+            items.sort_by_key(Js::canonical);
+            Js::List(items)
+        }
+        other => other.clone(),
+    }
 }
 
 /// Entries without an id are in Pi's list, not in our tree (S2.2).
