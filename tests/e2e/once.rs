@@ -14,8 +14,11 @@ fn what_has_to_wait_is_said_and_kept() {
     pi.call("c1", "bash");
     let text = stage.once(&[]);
     assert!(text.contains("1 batches proposed, 0 grafted") && text.contains("waiting:"), "{text}");
-    let output = stage.run(&["run", "--once", "--fail-pending"]);
+    let output = stage.run(&["run", "--once", "--fail-pending", "--json"]);
     assert_eq!(output.status.code(), Some(1));
+    let json: serde_json::Value = serde_json::from_slice(&output.stdout).expect("one JSON document");
+    assert_eq!(json["batches"]["grafted"], 0);
+    assert_eq!(json["waiting"][0]["path"], path.to_str().expect("a path"));
     pi.result("c1", "ok");
     pi.assistant("done");
     let text = stage.once(&["--closed"]);

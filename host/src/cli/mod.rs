@@ -86,7 +86,7 @@ fn run(cli: &Cli) -> Result<Outcome, Failure> {
     let mut out = Out::stdout(cli.json);
     let outcome = match &cli.command {
         Command::Demo(args) => demo::run(args),
-        Command::Run(args) => run::run(args, cli.config.as_deref()),
+        Command::Run(args) => run::run(args, cli.config.as_deref(), cli.json),
         Command::Session(command) => session::run(command, cli.config.as_deref(), &mut out),
         Command::Config(command) => config::run(command, cli.config.as_deref(), &mut out),
         Command::Completions(command) => command.run(&mut out),

@@ -51,7 +51,7 @@ pub struct RunArgs {
 ///
 /// # Errors
 /// [`Failure`] if it cannot start, or its store fails.
-pub fn run(args: &RunArgs, config: Option<&Path>) -> Result<Outcome, Failure> {
+pub fn run(args: &RunArgs, config: Option<&Path>, json: bool) -> Result<Outcome, Failure> {
     log_to_stderr();
     let config = Config::find(config)?;
     let world = Arc::new(world(&config, args)?);
@@ -61,7 +61,7 @@ pub fn run(args: &RunArgs, config: Option<&Path>) -> Result<Outcome, Failure> {
     let summary = runtime.block_on(follow(Arc::clone(&world), args))?;
     crate::daemon::tell(&summary);
     if args.once {
-        return Ok(report(&summary, args));
+        return Ok(report(&summary, args, json));
     }
     Ok(Outcome::Done)
 }
@@ -192,8 +192,33 @@ fn lock_roots(roots: &[PathBuf]) -> Result<Vec<RootLock>, Failure> {
     Ok(there.map(|root| lock_root(&runtime, root)).collect::<Result<_, _>>()?)
 }
 
-/// What `--once` did, for a person; the exit code for a program.
-fn report(summary: &Summary, args: &RunArgs) -> Outcome {
+/// What `--once` did: words for a person or JSON for a program, and the exit code.
+fn report(summary: &Summary, args: &RunArgs, json: bool) -> Outcome {
+    if json {
+        answer(in_json(summary))
+    } else {
+        in_words(summary)
+    }
+    let problems = !summary.failed.is_empty() || (args.fail_pending && !summary.waiting.is_empty());
+    if problems { Outcome::Problems } else { Outcome::Done }
+}
+
+fn in_json(summary: &Summary) -> serde_json::Value {
+    let crate::daemon::session::Tally { handled, history, proposed, grafted, stale, failed } = summary.tally;
+    let row = |path: &Path, why: &str| serde_json::json!({ "path": path.to_string_lossy(), "why": why });
+    let waiting: Vec<_> = summary.waiting.iter().map(|(path, why)| row(path, why)).collect();
+    let broken: Vec<_> = summary.failed.iter().map(|(path, why)| row(path, why)).collect();
+    serde_json::json!({
+        "sessions": summary.sessions,
+        "entries": { "handled": handled, "history": history },
+        "batches": { "proposed": proposed, "grafted": grafted, "stale": stale },
+        "failedRuns": failed,
+        "waiting": waiting,
+        "failed": broken,
+    })
+}
+
+fn in_words(summary: &Summary) {
     let tally = &summary.tally;
     let (handled, history) = (tally.handled, tally.history);
     answer(format!("{handled} entries handled in {} sessions, {history} were history", summary.sessions));
@@ -205,6 +230,4 @@ fn report(summary: &Summary, args: &RunArgs) -> Outcome {
         let named = why.starts_with(&path.display().to_string());
         answer(if named { format!("failed: {why}") } else { format!("failed: {}: {why}", path.display()) });
     }
-    let problems = !summary.failed.is_empty() || (args.fail_pending && !summary.waiting.is_empty());
-    if problems { Outcome::Problems } else { Outcome::Done }
 }
