@@ -56,9 +56,11 @@ impl Tree {
                 let _ = std::thread::Builder::new().spawn_scoped(scope, || work.serve());
             }
             for block in 0..work.blocks {
-                for (offset, line) in work.wait_for(block) {
+                let mut lines = work.wait_for(block);
+                for (offset, line) in lines.drain(..) {
                     self.take(offset as u64, line);
                 }
+                work.lock().spare.push(lines);
             }
         });
     }
@@ -80,6 +82,8 @@ struct State<'a> {
     /// Blocks that are in the tree.
     used: usize,
     ready: BTreeMap<usize, Lines<'a>>,
+    /// Memory to be used again: giving it back to another thread's allocator is slow.
+    spare: Vec<Lines<'a>>,
     /// A worker panicked: its block will never come.
     failed: bool,
 }
@@ -144,7 +148,8 @@ impl<'a> Work<'a> {
     }
 
     fn read(&self, block: usize) -> MutexGuard<'_, State<'a>> {
-        let lines = self.lines(block);
+        let mut lines = self.lock().spare.pop().unwrap_or_default();
+        self.lines(block, &mut lines);
         let mut state = self.lock();
         state.ready.insert(block, lines);
         self.changed.notify_all();
@@ -153,23 +158,21 @@ impl<'a> Work<'a> {
 
     /// Reads the lines that begin in a block. Only the block itself is searched for the first, so that one huge line is
     /// not searched again by every block that it spans.
-    fn lines(&self, block: usize) -> Lines<'a> {
+    fn lines(&self, block: usize, lines: &mut Lines<'a>) {
         let from = self.start + block * BLOCK;
         let to = (from + BLOCK).min(self.bytes.len());
         let mut at = match block {
             0 => from,
             _ => match memchr::memchr(b'\n', &self.bytes[from - 1..to - 1]) {
                 Some(found) => from + found,
-                None => return Vec::new(),
+                None => return,
             },
         };
-        let mut lines = Vec::new();
         while at < to {
             let len = memchr::memchr(b'\n', &self.bytes[at..]).unwrap_or(self.bytes.len() - at);
             lines.push((at, read(&self.bytes[at..at + len])));
             at += len + 1;
         }
-        lines
     }
 }
 
