@@ -11,11 +11,11 @@ use crate::tree::{Status, Tree};
 use crate::walk::{Line, read};
 
 /// Bytes that a worker takes at a time.
-const BLOCK: usize = 256 * 1024;
+const BLOCK: usize = 64 * 1024;
 /// Files below this are read faster than threads are started.
-const SMALL: usize = 1024 * 1024;
+const SMALL: usize = 256 * 1024;
 /// Nobody reads further ahead of the tree than this many blocks, so that what lies ready is bounded.
-const AHEAD: usize = 32;
+const AHEAD: usize = 64;
 
 /// The lines that begin in one block, with the offset of each.
 type Lines<'a> = Vec<(usize, Line<'a>)>;
