@@ -11,6 +11,7 @@
 //! | see what the model sees | [`Branch::context`], [`Branch::messages`], [`Branch::tokens`] |
 //! | plan a compaction | [`Branch::plan`] |
 //! | judge and write new entries | [`validate`], [`compose`] |
+//! | write an old file, or one branch, as a new session | [`migrate`], [`fork`] |
 //!
 //! Rules are cited as in the description of the format (`S8.5`). What is meant to differ from Pi stands in
 //! `DIFFERENCES.md` beside this crate.
@@ -69,10 +70,12 @@ pub mod context;
 pub mod draft;
 pub mod entry;
 mod facts;
+pub mod fork;
 pub mod header;
 mod ids;
 pub mod json;
 mod load;
+pub mod migrate;
 mod pairing;
 mod paths;
 pub mod problem;

@@ -130,11 +130,21 @@ pub fn short_id(random: [u8; 16]) -> String {
 }
 
 /// The random bytes as a UUID of version 4, for when short ids keep colliding (S4.2).
-pub fn uuid(mut random: [u8; 16]) -> String {
-    random[6] = random[6] & 0x0f | 0x40;
+pub fn uuid(random: [u8; 16]) -> String {
+    uuid_of_version(0x40, random)
+}
+
+fn uuid_of_version(version: u8, mut random: [u8; 16]) -> String {
+    random[6] = random[6] & 0x0f | version;
     random[8] = random[8] & 0x3f | 0x80;
     let part = |range: std::ops::Range<usize>| hex(&random[range]);
     [part(0..4), part(4..6), part(6..8), part(8..10), part(10..16)].join("-")
+}
+
+/// The time and the random bytes as a UUID of version 7, which Pi gives to sessions (S1.3).
+pub fn uuid_of_time(ms: i64, mut random: [u8; 16]) -> String {
+    random[..6].copy_from_slice(&ms.to_be_bytes()[2..]);
+    uuid_of_version(0x70, random)
 }
 
 /// Lower-case hexadecimal digits of `bytes`.

@@ -14,3 +14,12 @@ pub fn deep<T: Send + 'static>(test: impl FnOnce() -> T + Send + 'static) -> T {
     let thread = std::thread::Builder::new().stack_size(1 << 30).spawn(test).expect("a thread can be made");
     thread.join().unwrap_or_else(|panic| std::panic::resume_unwind(panic))
 }
+
+/// The messages of the context of the leaf that a session ends in; none where there is no context.
+pub fn messages(session: &[u8]) -> Option<Vec<String>> {
+    use pi_session::{Branch, Tree};
+    let text = std::sync::Arc::new(session.to_vec());
+    let branch = Branch::of_leaf(&std::sync::Arc::new(Tree::from_bytes(session)), text).ok()?;
+    let given = branch.context().entries.iter().map(|entry| branch.messages(entry)).collect::<Result<Vec<_>, _>>();
+    Some(given.ok()?.concat())
+}
