@@ -136,3 +136,23 @@ fn a_circle_of_parents_blocks_nothing_behind_it() {
     assert!(said.contains("S8.5") && !said.contains("failed:"), "{said}");
     assert!(!Session::read(&path).customs("note").is_empty(), "{said}");
 }
+
+/// As a migration in place does: every line is another one, so that none stands where the last handled line stood.
+#[test]
+fn a_session_that_was_rewritten_is_known_by_its_count() {
+    let stage = Stage::new(1, "");
+    let path = stage.session("a.jsonl");
+    let mut pi = Talk::begin(&path);
+    for turn in 0..5 {
+        pi.user(&format!("turn {turn}"));
+        pi.assistant("ok");
+    }
+    assert!(stage.once(&["--closed"]).contains("10 entries handled"));
+    let text = std::fs::read_to_string(&path).expect("the session");
+    std::fs::write(&path, text.replace("}\n", " }\n")).expect("rewritten");
+    let said = stage.once(&["--closed"]);
+    assert!(said.contains("0 entries handled"), "{said}");
+    Talk::reopen(&path).user("and one more");
+    let said = stage.once(&["--closed"]);
+    assert!(said.contains("1 entries handled"), "{said}");
+}

@@ -96,14 +96,12 @@ fn yesterdays_store_put_back_grafts_nothing_twice() {
     assert_eq!((file.receipts(), file.customs("first").len()), (1, 1));
 }
 
-/// A process that the system shows under the title that Pi gives itself.
 #[test]
 fn while_a_pi_is_seen_in_the_directory_nothing_is_appended() {
-    use std::os::unix::process::CommandExt;
     let stage = Stage::new(20, &scripted("one", &["append:custom"], FIRST));
     let work = stage.path("work");
     std::fs::create_dir(&work).expect("a working directory");
-    let mut pi = std::process::Command::new("sleep").arg0("pi").arg("600").current_dir(&work).spawn().expect("it runs");
+    let mut pi = titled_pi(&work);
     let mut daemon = stage.daemon(&[]);
     let path = stage.session("a.jsonl");
     let mut talk = Talk::begin_in(&path, &work);
@@ -115,4 +113,50 @@ fn while_a_pi_is_seen_in_the_directory_nothing_is_appended() {
     pi.wait().expect("it is gone");
     until("the graft", || Session::read(&path).receipts() == 1);
     daemon.end();
+}
+
+/// No line is written when a Pi is killed in the middle of a call: the daemon must look by itself.
+#[test]
+fn a_pi_that_is_killed_in_the_middle_of_a_call_is_seen_to_be_gone() {
+    let stage = Stage::new(20, &scripted("one", &["append:custom"], FIRST));
+    let work = stage.path("work");
+    std::fs::create_dir(&work).expect("a working directory");
+    let mut pi = titled_pi(&work);
+    let mut daemon = stage.daemon(&[]);
+    let path = stage.session("a.jsonl");
+    let mut talk = Talk::begin_in(&path, &work);
+    talk.user("hello");
+    talk.call("c1", "bash");
+    daemon.wait_for("a Pi has this session open");
+    pi.kill().expect("it is killed");
+    pi.wait().expect("it is gone");
+    until("the graft", || Session::read(&path).receipts() == 1);
+    daemon.end();
+}
+
+/// What is asked for while an `on-settled` run is under way is a wish of its own.
+#[test]
+fn a_wish_during_an_on_settled_run_is_granted_too() {
+    let script = r#"{"needs":["append:custom"],"on":["message:user"],"entry":[{"later":"$trigger"}],
+        "settled":[{"calls":30000},{"custom":{"type":"settled","data":{"notes":"$notes"}}}]}"#;
+    let stage = Stage::new(20, &scripted("one", &["append:custom"], script));
+    let mut daemon = stage.daemon(&["--closed"]);
+    let path = stage.session("a.jsonl");
+    let mut pi = Talk::begin(&path);
+    let first = pi.user("hello");
+    pi.assistant("hi");
+    daemon.wait_for("an on-settled run begins");
+    let second = pi.user("more");
+    pi.assistant("yes");
+    until("both runs", || Session::read(&path).customs("settled").len() == 2);
+    let notes: Vec<String> =
+        Session::read(&path).customs("settled").iter().map(|entry| member(entry, &["data", "notes"])).collect();
+    assert_eq!(notes, [first, second]);
+    daemon.end();
+}
+
+/// A process that the system shows under the title that Pi gives itself.
+fn titled_pi(work: &std::path::Path) -> std::process::Child {
+    use std::os::unix::process::CommandExt;
+    std::process::Command::new("sleep").arg0("pi").arg("600").current_dir(work).spawn().expect("it runs")
 }

@@ -22,6 +22,8 @@ pub struct SettledJob {
     pub plugin: Arc<Plugin>,
     /// On what.
     pub run: Run,
+    /// The wishes that it grants.
+    pub asked: Vec<Note>,
 }
 
 /// An `on-settled` run that was made.
@@ -30,6 +32,8 @@ pub struct SettledDone {
     pub plugin: Arc<Plugin>,
     /// The leaf it ran on.
     pub trigger: String,
+    /// The wishes that it granted.
+    pub asked: Vec<Note>,
     /// What came of it.
     pub report: RunReport,
 }
@@ -40,7 +44,7 @@ impl SettledJob {
     pub fn work(self) -> SettledDone {
         let trigger = self.run.trigger_id.clone();
         let report = self.plugin.run(self.run);
-        SettledDone { plugin: self.plugin, trigger, report }
+        SettledDone { plugin: self.plugin, trigger, asked: self.asked, report }
     }
 }
 
@@ -78,26 +82,33 @@ impl Session {
         let mut jobs = Vec::new();
         for plugin in &world.plugins {
             let asked = |note: &&Note| note.plugin == plugin.name() && on_branch.place_of(&note.trigger).is_some();
-            let notes: Vec<String> = self.record.later.iter().filter(asked).map(|n| n.note.clone()).collect();
-            if notes.is_empty() || self.running.contains(plugin.name()) {
+            let asked: Vec<Note> = self.record.later.iter().filter(asked).cloned().collect();
+            if asked.is_empty() || self.running.contains(plugin.name()) {
                 continue;
             }
             if self.is_done(plugin.name(), Handler::OnSettled, &trigger) {
-                self.record.later.retain(|note| note.plugin != plugin.name());
+                self.record.later.retain(|note| !asked.contains(note));
                 continue;
             }
+            let notes = asked.iter().map(|note| note.note.clone()).collect();
             let handler = sandbox::Handler::OnSettled { reason: "settled".to_owned(), notes, instructions: None };
             self.running.insert(plugin.name().to_owned());
             let run = self.run(world, handler, on_branch.clone(), &trigger);
-            jobs.push(SettledJob { plugin: Arc::clone(plugin), run });
+            jobs.push(SettledJob { plugin: Arc::clone(plugin), run, asked });
         }
         Ok(jobs)
     }
 
-    /// Takes in what an `on-settled` run left: its wishes are granted, its batch is pending.
+    /// Takes in what an `on-settled` run left: the wishes it was given are granted, its batch is pending. What was asked
+    /// for while it ran is still to come. If nothing of what it was given is asked for any more, another run has answered
+    /// (the session was read anew meanwhile), and this one is one too many.
     pub(super) fn absorb(&mut self, world: &World, done: SettledDone) -> Result<(), StepError> {
         self.running.remove(done.plugin.name());
-        self.record.later.retain(|note| note.plugin != done.plugin.name());
+        let asked = self.record.later.len();
+        self.record.later.retain(|note| !done.asked.contains(note));
+        if self.record.later.len() == asked {
+            return Ok(());
+        }
         let (batch, record) = self.conclude(&done.plugin, Handler::OnSettled, "settled", &done.trigger, done.report);
         self.runs.push(record);
         self.save(world, batch.into_iter().collect())

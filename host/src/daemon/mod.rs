@@ -266,9 +266,7 @@ impl Daemon {
         let settings = &self.world.settings;
         let below = settings.roots.iter().any(|root| path.starts_with(root));
         let plain = std::fs::symlink_metadata(path).is_ok_and(|meta| meta.is_file());
-        let parent_inside = path.parent().and_then(|dir| dir.canonicalize().ok());
-        let inside = parent_inside.is_some_and(|dir| settings.roots.iter().any(|root| dir.starts_with(root)));
-        below && plain && inside && (settings.by_path)(path)
+        below && plain && settings.is_inside(path) && (settings.by_path)(path)
     }
 
     /// Looks at every file below the roots and wakes those that changed.
@@ -379,6 +377,7 @@ impl Daemon {
     }
 
     fn start_job(&self, path: PathBuf, job: SettledJob) {
+        debug!(session = %path.display(), plugin = job.plugin.name(), "an on-settled run begins");
         let (to, runs) = (self.to.clone(), Arc::clone(&self.settled_runs));
         tokio::spawn(async move {
             let _permit = runs.acquire_owned().await;
@@ -444,6 +443,8 @@ impl Daemon {
 fn step_session(world: &World, path: &Path, session: Option<Session>, settled: Vec<SettledDone>) -> Stepped {
     let opened = match session {
         _ if world.is_ending() => Ok(None),
+        // A directory on the way to it may have become a link since it was last looked at.
+        _ if !world.settings.is_named(path) && !world.settings.is_inside(path) => Ok(None),
         Some(session) => Ok(Some(session)),
         None => Session::open(world, path),
     };

@@ -11,7 +11,7 @@ use std::sync::Arc;
 use pi_session::Tree;
 use pi_session::branch::{Branch, Origin};
 use pi_session::json::Json;
-use pi_session::receipt::Receipt;
+use pi_session::receipt::{self, Receipt};
 use pi_session::tree::{EntryIx, Leaf, Pushed, Source, Status};
 use sha2::{Digest, Sha256};
 
@@ -85,6 +85,9 @@ pub struct Session {
     pub(super) live_until_ms: i64,
     /// Lines up to here were handled before this was loaded.
     handled_to: u64,
+    /// Offset and hash of the last line handled before this was loaded, and the entries up to it; until that place is
+    /// read again.
+    last_handled: Option<(u64, String, u64)>,
     /// The last handled line is not where it was: count entries instead of bytes.
     handled_count: Option<u64>,
     /// Everything that is there now is inherited (a copy).
@@ -145,6 +148,8 @@ impl Session {
             Met::New | Met::Copy => (None, blank_record(path, &header.id, &reading)),
         };
         let is_copy = met == Met::Copy && !world.settings.is_fresh(path);
+        let last = (record.last_line_at, record.last_line.clone(), record.entries);
+        let last_handled = Some(last).filter(|(_, hash, _)| !hash.is_empty());
         let mut session = Session {
             path: path.into(),
             key,
@@ -161,6 +166,7 @@ impl Session {
             running: BTreeSet::new(),
             quiet_from_ms: 0,
             live_until_ms: 0,
+            last_handled,
             handled_count: None,
             skip_present: is_copy,
             copied_ms: is_copy.then(super::world::now_ms),
@@ -283,13 +289,15 @@ impl Session {
     /// Whether a line was handled before this session was loaded. Where the last handled line is not at its place any
     /// more (Pi's migration in place), the count of entries decides.
     fn was_handled(&mut self, offset: u64, line: &[u8]) -> bool {
-        let known = !self.record.last_line.is_empty() && self.handled_count.is_none();
-        if known
-            && offset == self.record.last_line_at
-            && offset < self.handled_to
-            && line_hash(line) != self.record.last_line
-        {
-            self.handled_count = Some(self.record.entries);
+        if let Some((at, hash, entries)) = &self.last_handled {
+            let (end, is_there) = (offset + line.len() as u64 + 1, offset == *at && line_hash(line) == *hash);
+            // In a file that is as it was, no other line reaches into the bytes of that one.
+            if offset < self.handled_to && end > *at && !is_there {
+                self.handled_count = Some(*entries);
+            }
+            if end > *at {
+                self.last_handled = None;
+            }
         }
         match self.handled_count {
             Some(count) => self.tree.entries().len() as u64 <= count,
@@ -335,7 +343,12 @@ impl Session {
     pub(super) fn branch_with_pending(&self, leaf: Option<EntryIx>, fresh: &[Batch]) -> Result<Branch, StepError> {
         let mut branch = Branch::at(&self.tree, self.source(), leaf)?;
         let pending = self.pending.iter().map(Recorded::batch).chain(fresh);
-        let here: Vec<&Batch> = pending.filter(|batch| branch.place_of(&batch.trigger).is_some()).collect();
+        let mut here = Vec::new();
+        for batch in pending.filter(|batch| branch.place_of(&batch.trigger).is_some()) {
+            if !self.stands_on(&branch, batch)? {
+                here.push(batch);
+            }
+        }
         for batch in here {
             let origin = Arc::new(Origin { plugin: batch.plugin.clone(), batch: batch.id.clone() });
             let drafts = Json::parse(batch.drafts.as_bytes()).ok();
@@ -345,6 +358,14 @@ impl Session {
             }
         }
         Ok(branch)
+    }
+
+    /// Whether the branch holds a batch that the store has as pending: it lags behind the file after a crash, or because
+    /// an old copy of it was put back.
+    fn stands_on(&self, branch: &Branch, batch: &Batch) -> Result<bool, StepError> {
+        let (plugin, handler, trigger) = (&batch.plugin, batch.handler.as_str(), &batch.trigger);
+        let said = self.receipts.contains(&(plugin.clone(), handler.to_owned(), trigger.clone()));
+        Ok(said && !receipt::receipts_of(branch, plugin, handler, trigger)?.is_empty())
     }
 
     pub(super) fn source(&self) -> Arc<dyn Source> {

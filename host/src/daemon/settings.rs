@@ -37,6 +37,20 @@ impl Settings {
     /// Whether a session is new from its first line, whatever its age.
     #[must_use]
     pub fn is_fresh(&self, path: &Path) -> bool {
-        self.backfill || self.fresh.iter().any(|fresh| fresh == path)
+        self.backfill || self.is_named(path)
+    }
+
+    /// Whether a session was picked by name or age, wherever it is.
+    #[must_use]
+    pub fn is_named(&self, path: &Path) -> bool {
+        self.fresh.iter().any(|fresh| fresh == path)
+    }
+
+    /// Whether the directory of `path` is really below a root, no link leading out of it.
+    #[must_use]
+    pub fn is_inside(&self, path: &Path) -> bool {
+        let real = |dir: &Path| dir.canonicalize().ok();
+        let dir = path.parent().and_then(real);
+        dir.is_some_and(|dir| self.roots.iter().filter_map(|root| real(root)).any(|root| dir.starts_with(root)))
     }
 }

@@ -23,6 +23,8 @@ const KEPT_PAUSE: Duration = Duration::from_secs(5);
 const HELD_PAUSE: Duration = Duration::from_secs(2);
 /// Why something waits where there is no branch to put it on.
 const CYCLE: &str = "the parents of the last entry lead in a circle (S8.5); see `pi-graft session validate`";
+/// Why something waits where what was looked at is not what the file ends in any more.
+const WROTE: &str = "somebody wrote at this moment";
 /// Why something waits when the daemon was told to end.
 const ENDING: &str = "pi-graft is ending; it goes on at the next start";
 
@@ -131,11 +133,13 @@ impl Session {
             branch => branch?,
         };
         let state = settle::state(&branch)?;
-        match settle::verdict(state, self.presence(world), self.quiet(), &world.settings.times) {
+        let presence = self.presence(world);
+        match settle::verdict(state, presence, self.quiet(), &world.settings.times) {
             Verdict::Settled => self.deliver_all(world),
             Verdict::Wait(rest, why) => Ok(Next { after: Some(rest), waiting: Some(why), ..Next::default() }),
             Verdict::Held(why) => {
-                let after = (state != State::Unanswered).then_some(HELD_PAUSE);
+                // A Pi that is seen may quit, also in the middle of a call. What cannot be seen will not change unseen.
+                let after = (presence == Presence::Here || state != State::Unanswered).then_some(HELD_PAUSE);
                 Ok(Next { after, waiting: Some(why), ..Next::default() })
             }
         }
@@ -198,6 +202,10 @@ impl Session {
                     self.misplaced(world, &batch.id);
                 }
                 self.read_own(world)?;
+                if landed.between > 0 || !self.ends_in(ids.last()) {
+                    self.note_writing();
+                    return Ok(Some(WROTE));
+                }
             }
             Outcome::Stale(stale) => {
                 self.tally.stale += 1;
@@ -210,9 +218,14 @@ impl Session {
         Ok(None)
     }
 
+    /// Whether the file still ends in this entry of ours.
+    fn ends_in(&self, id: Option<&String>) -> bool {
+        self.leaf().map(|leaf| self.tree.id(leaf)) == id.map(String::as_str)
+    }
+
     fn kept(&self, batch: &str, why: FilesError) -> Result<Option<&'static str>, StepError> {
         match why {
-            FilesError::Changed { .. } => Ok(Some("somebody wrote at this moment")),
+            FilesError::Changed { .. } => Ok(Some(WROTE)),
             other => {
                 warn!(session = %self.path.display(), batch, "kept for later: {other}");
                 Ok(Some("the file cannot be written"))
