@@ -149,7 +149,7 @@ fn a_session_that_was_rewritten_is_known_by_its_count() {
     }
     assert!(stage.once(&["--closed"]).contains("10 entries handled"));
     let text = std::fs::read_to_string(&path).expect("the session");
-    std::fs::write(&path, text.replace("}\n", " }\n")).expect("rewritten");
+    std::fs::write(&path, text.replace("}\n", &format!("{:300}}}\n", ""))).expect("rewritten");
     let said = stage.once(&["--closed"]);
     assert!(said.contains("0 entries handled"), "{said}");
     Talk::reopen(&path).user("and one more");

@@ -88,19 +88,17 @@ fn a_dry_run_writes_nothing_at_all() {
 #[test]
 fn a_directory_that_becomes_a_link_out_of_the_root_is_left_alone() {
     let stage = Stage::new(1, &scripted("noter", &["append:custom"], NOTE));
+    let mut daemon = stage.daemon(&["--closed"]);
     let path = stage.session("a.jsonl");
     let mut pi = Talk::begin(&path);
     pi.user("hello");
     pi.call("c1", "bash");
-    let said = stage.once(&[]);
-    assert!(said.contains("2 batches proposed, 0 grafted"), "{said}");
+    daemon.wait_for("the turn has not ended");
+    let before = fs::read(&path).expect("the session");
     let elsewhere = stage.path("elsewhere");
     fs::rename(stage.root().join("--work--"), &elsewhere).expect("moved");
     std::os::unix::fs::symlink(&elsewhere, stage.root().join("--work--")).expect("a link");
-    let mut pi = Talk::reopen(&path);
-    pi.result("c1", "done");
-    pi.assistant("hi");
-    let before = fs::read(&path).expect("the session");
-    stage.once(&["--closed"]);
+    daemon.wait_for("not below a root any more");
+    daemon.end();
     assert_eq!(fs::read(&path).expect("the session"), before);
 }

@@ -34,6 +34,8 @@ use world::World;
 const WALK_EVERY: Duration = Duration::from_secs(60);
 /// The same where the system gives no events.
 const POLL_EVERY: Duration = Duration::from_secs(1);
+/// Pause before a walk that an event asked for: many directories that come and go are one walk.
+const WALK_SOON: Duration = Duration::from_millis(100);
 /// First pause after a step that failed; doubled at each further failure.
 const RETRY_AFTER: Duration = Duration::from_secs(1);
 /// The longest such pause.
@@ -111,6 +113,7 @@ pub struct Daemon {
     steps: Arc<Semaphore>,
     settled_runs: Arc<Semaphore>,
     clock: u64,
+    walk_at: Option<Instant>,
     summary: Summary,
 }
 
@@ -129,6 +132,7 @@ impl Daemon {
             steps: Arc::new(Semaphore::new(cores.max(2))),
             settled_runs: Arc::new(Semaphore::new(SETTLED_RUNS)),
             clock: 0,
+            walk_at: None,
             summary: Summary::default(),
         }
     }
@@ -143,7 +147,7 @@ impl Daemon {
         self.begin()?;
         let mut walks = tokio::time::interval(every);
         while !stop.is_cancelled() {
-            let due = self.due.first().map(|(at, _)| *at);
+            let (due, walk_at) = (self.due.first().map(|(at, _)| *at), self.walk_at);
             tokio::select! {
                 () = stop.cancelled() => break,
                 Some(event) = self.from.recv() => self.hear(event),
@@ -151,6 +155,7 @@ impl Daemon {
                     self.walk();
                     self.keep_house();
                 }
+                () = sleep_until(walk_at) => self.walk(),
                 () = sleep_until(due) => self.wake_due(),
             }
         }
@@ -235,7 +240,9 @@ impl Daemon {
                     self.wake(&path);
                 }
             }
-            Event::Walk => self.walk(),
+            Event::Walk => {
+                self.walk_at.get_or_insert_with(|| Instant::now() + WALK_SOON);
+            }
             Event::Stepped(path, stepped) => self.stepped(&path, *stepped),
             Event::Settled(path, done) => {
                 self.job_ended(&path);
@@ -271,6 +278,7 @@ impl Daemon {
 
     /// Looks at every file below the roots and wakes those that changed.
     fn walk(&mut self) {
+        self.walk_at = None;
         for root in self.world.settings.roots.clone() {
             let found = locate::walk(&root, &mut |path, e| debug!("{}: {e}", path.display()));
             for file in found {
@@ -444,7 +452,10 @@ fn step_session(world: &World, path: &Path, session: Option<Session>, settled: V
     let opened = match session {
         _ if world.is_ending() => Ok(None),
         // A directory on the way to it may have become a link since it was last looked at.
-        _ if !world.settings.is_named(path) && !world.settings.is_inside(path) => Ok(None),
+        _ if !world.settings.is_named(path) && !world.settings.is_inside(path) => {
+            debug!(session = %path.display(), "not below a root any more");
+            Ok(None)
+        }
         Some(session) => Ok(Some(session)),
         None => Session::open(world, path),
     };
