@@ -4,6 +4,8 @@
 //! entries. Parents are kept by id and looked up when a path is walked, since of two lines with one id the later is the
 //! entry, at whatever place (S8.5).
 
+mod depth;
+
 use std::borrow::Cow;
 use std::collections::HashMap;
 use std::sync::Arc;

@@ -65,7 +65,7 @@ impl Facts {
             by_type,
             roots: parents.iter().filter(|parent| parent.is_none()).count(),
             leaves: has_child.iter().filter(|has| !**has).count(),
-            depth: branch.map_or(0, |branch| branch.len()),
+            depth: tree.depth(),
             context_tokens,
             first_ms: times().min(),
             last_ms: times().max(),
