@@ -155,6 +155,24 @@ impl<'a> Json<'a> {
         self.members().filter(|(key, _)| key.is(name)).map(|(_, value)| value).last()
     }
 
+    /// The values of several members, found in one pass; each as [`Json::get`] gives it.
+    #[must_use]
+    pub fn get_all<const N: usize>(self, names: [&str; N]) -> [Option<Json<'a>>; N] {
+        let mut found = [None; N];
+        for (key, value) in self.members() {
+            if let Some(at) = names.iter().position(|name| key.is(name)) {
+                found[at] = Some(value);
+            }
+        }
+        found
+    }
+
+    /// The first `most` characters of a string, decoded as [`Json::as_str`] does; what stands behind them costs nothing.
+    #[must_use]
+    pub fn beginning(self, most: usize) -> Option<String> {
+        (self.kind() == Kind::String).then(|| decode_some(&self.0[1..self.0.len() - 1], most))
+    }
+
     /// The members of an object in the order they stand, duplicates included; nothing for any other kind.
     #[must_use]
     pub fn members(self) -> Members<'a> {
@@ -286,6 +304,28 @@ fn decode(raw: &[u8]) -> Cow<'_, str> {
     }
     out.push_str(&String::from_utf8_lossy(rest));
     Cow::Owned(out)
+}
+
+/// Decodes the first `most` characters of what stands between two quotes.
+fn decode_some(raw: &[u8], most: usize) -> String {
+    let (mut out, mut rest, mut left) = (String::new(), raw, most);
+    while left > 0 && !rest.is_empty() {
+        if rest[0] == b'\\' {
+            let (c, used) = unescape(rest);
+            out.push(c);
+            (rest, left) = (&rest[used..], left - 1);
+            continue;
+        }
+        // No character is longer than four bytes, so the one that this may cut in two is not wanted any more.
+        let near = &rest[..rest.len().min(left.saturating_mul(4))];
+        let run = &near[..memchr::memchr(b'\\', near).unwrap_or(near.len())];
+        for c in String::from_utf8_lossy(run).chars().take(left) {
+            out.push(c);
+            left -= 1;
+        }
+        rest = &rest[run.len()..];
+    }
+    out
 }
 
 /// The character of the escape that `raw` begins with, and its length in bytes; two escapes that are a surrogate pair

@@ -94,3 +94,33 @@ fn of_several_members_with_one_name_the_last_counts() {
     assert_eq!(json.get("a").and_then(Json::as_f64), Some(3.0));
     assert_eq!(json.get("c"), None);
 }
+
+#[test]
+fn the_beginning_of_a_string_is_what_the_whole_begins_with() {
+    let texts: [&[u8]; 7] = [
+        br#""""#,
+        br#""plain""#,
+        br#""a\n\"b\u00e9\ud83d\ude00\ud800c""#,
+        "\"é日本😀😀😀x\"".as_bytes(),
+        b"\"a\xffb\xe6\x97 c\xf0\x9f\"",
+        b"\"\xf0\x9f\\n\xf0\x9f\x98\x80\"",
+        br#""\\\\""#,
+    ];
+    for text in texts {
+        let json = Json::parse(text).expect("JSON");
+        let whole = json.as_str().expect("a string");
+        for most in 0..=whole.chars().count() + 1 {
+            let begins: String = whole.chars().take(most).collect();
+            assert_eq!(json.beginning(most), Some(begins), "{whole:?} {most}");
+        }
+    }
+    assert_eq!(Json::parse(b"1").expect("JSON").beginning(9), None);
+}
+
+#[test]
+fn several_members_are_found_in_one_pass_as_one_by_one() {
+    let json = Json::parse(br#"{"a":1,"b":{"a":2},"a":3,"\u0063":4}"#).expect("JSON");
+    let names = ["a", "b", "c", "d"];
+    assert_eq!(json.get_all(names), names.map(|name| json.get(name)));
+    assert_eq!(Json::parse(b"[1]").expect("JSON").get_all(["a"]), [None]);
+}
