@@ -5,6 +5,7 @@
 //! problems, 2 wrong usage or config.
 
 mod config;
+mod cores;
 mod demo;
 mod failure;
 mod find;

@@ -12,7 +12,11 @@ use crate::files::append::Place;
 use crate::files::tail::Reading;
 use crate::files::{FileId, FilesError};
 
+use super::cores::on_all_cores;
 use super::failure::Failure;
+
+/// Entries whose lines are looked at together; what is made of them is in memory until it is printed.
+pub const AT_ONCE: usize = 1024;
 
 /// A session that was read to its end.
 pub struct Opened {
@@ -93,5 +97,13 @@ impl Opened {
     pub fn read<T>(&self, entry: &Entry, look: impl FnOnce(Json<'_>) -> T) -> Result<T, Failure> {
         let line = self.reading.read(entry.offset, entry.len as usize).map_err(Failure::problem)?;
         Ok(look(Json::parse(&line).map_err(Failure::problem)?))
+    }
+
+    /// What `look` makes of the line of each of these entries, in their order; all cores read.
+    ///
+    /// # Errors
+    /// [`Failure::Problem`] if one cannot be read back.
+    pub fn read_all<T: Send>(&self, entries: &[Entry], look: impl Fn(Json<'_>) -> T + Sync) -> Result<Vec<T>, Failure> {
+        on_all_cores(entries, |entry| self.read(entry, &look)).into_iter().collect()
     }
 }

@@ -2,23 +2,34 @@
 
 use pi_session::json::{Json, Kind};
 
+/// Characters that are shown of one text; at most.
+const MOST: usize = 400;
+
 /// What a message says, in one line.
 #[must_use]
 pub fn message(message: Json<'_>) -> String {
-    let text = |name| message.get(name).map(plain).unwrap_or_default();
-    match text("role").as_str() {
-        "toolResult" => format!("{}: {}", text("toolName"), text("content")),
-        "bashExecution" => format!("$ {}  {}", text("command"), text("output")),
-        "branchSummary" | "compactionSummary" => text("summary"),
-        "custom" => format!("{}: {}", text("customType"), text("content")),
-        "system" => system(message, text("content")),
-        _ => text("content"),
-    }
+    with_role(message).1
 }
 
-fn system(message: Json<'_>, content: String) -> String {
-    let sections = message.get("sections").into_iter().flat_map(Json::members).count();
-    let tools = message.get("toolsAdded").into_iter().flat_map(Json::items).count();
+/// The role of a message, and what it says.
+fn with_role(message: Json<'_>) -> (String, String) {
+    let names = ["role", "content", "toolName", "command", "output", "summary", "customType", "sections", "toolsAdded"];
+    let [role, content, tool, command, output, summary, custom, sections, tools] = message.get_all(names);
+    let role = text(role);
+    let said = match role.as_str() {
+        "toolResult" => format!("{}: {}", text(tool), text(content)),
+        "bashExecution" => format!("$ {}  {}", text(command), text(output)),
+        "branchSummary" | "compactionSummary" => text(summary),
+        "custom" => format!("{}: {}", text(custom), text(content)),
+        "system" => system(sections, tools, &text(content)),
+        _ => text(content),
+    };
+    (role, said)
+}
+
+fn system(sections: Option<Json<'_>>, tools: Option<Json<'_>>, content: &str) -> String {
+    let sections = sections.into_iter().flat_map(Json::members).count();
+    let tools = tools.into_iter().flat_map(Json::items).count();
     let count = |n: usize, word: &str| if n > 0 { format!(" [{n} {word}]") } else { String::new() };
     format!("{content}{}{}", count(sections, "sections"), count(tools, "tools")).trim_start().to_owned()
 }
@@ -26,54 +37,60 @@ fn system(message: Json<'_>, content: String) -> String {
 /// What an entry is and says, in one line.
 #[must_use]
 pub fn entry(line: Json<'_>) -> String {
-    let text = |name| line.get(name).map(plain).unwrap_or_default();
-    let said = match text("type").as_str() {
-        "message" => return line.get("message").map_or_else(|| "message".to_owned(), with_role),
-        "model_change" => format!("{}/{}", text("provider"), text("modelId")),
-        "thinking_level_change" => text("thinkingLevel"),
-        "usage" => format!("{} {}/{}", text("kind"), text("provider"), text("model")),
-        "compaction" | "branch_summary" => text("summary"),
-        "context_edit" => edit(line),
-        "custom" => format!("{} {}", text("customType"), text("data")),
-        "custom_message" => format!("{}: {}", text("customType"), text("content")),
-        "label" => format!("{} {:?}", text("targetId"), text("label")),
-        "session_info" => text("name"),
+    let [kind, said] = line.get_all(["type", "message"]);
+    let kind = text(kind);
+    let named = |a, b| line.get_all([a, b]).map(text);
+    let said = match kind.as_str() {
+        "message" => {
+            let (role, said) = said.map(with_role).unwrap_or_default();
+            return if role.is_empty() && said.is_empty() { kind } else { format!("{role} {said}") };
+        }
+        "model_change" => named("provider", "modelId").join("/"),
+        "thinking_level_change" => text(line.get("thinkingLevel")),
+        "usage" => format!("{} {}", text(line.get("kind")), named("provider", "model").join("/")),
+        "compaction" | "branch_summary" => text(line.get("summary")),
+        "context_edit" => edit(line.get_all(["targetId", "replacement"])),
+        "custom" => named("customType", "data").join(" "),
+        "custom_message" => named("customType", "content").join(": "),
+        "label" => {
+            let [target, label] = named("targetId", "label");
+            format!("{target} {label:?}")
+        }
+        "session_info" => text(line.get("name")),
         _ => String::new(),
     };
-    format!("{} {said}", text("type"))
+    format!("{kind} {said}")
 }
 
-fn with_role(said: Json<'_>) -> String {
-    let role = said.get("role").map(plain).unwrap_or_default();
-    format!("{role} {}", message(said))
-}
-
-fn edit(line: Json<'_>) -> String {
-    let target = line.get("targetId").map(plain).unwrap_or_default();
-    match line.get("replacement") {
-        Some(new) if !new.is_null() => {
-            format!("{target} now: {}", new.get("content").map(plain).unwrap_or_default())
-        }
-        _ => format!("{target} left out"),
+fn edit([target, new]: [Option<Json<'_>>; 2]) -> String {
+    let target = text(target);
+    match new.filter(|new| !new.is_null()) {
+        Some(new) => format!("{target} now: {}", text(new.get("content"))),
+        None => format!("{target} left out"),
     }
+}
+
+fn text(value: Option<Json<'_>>) -> String {
+    value.map(plain).unwrap_or_default()
 }
 
 /// Text or content blocks, in one line.
 fn plain(value: Json<'_>) -> String {
     match value.kind() {
-        Kind::String => one_line(&value.as_str().unwrap_or_default()),
+        Kind::String => one_line(&value.beginning(MOST).unwrap_or_default()),
         Kind::Array => value.items().map(block).filter(|text| !text.is_empty()).collect::<Vec<_>>().join(" "),
-        _ => one_line(&value.to_text()),
+        // No character is longer than four bytes.
+        _ => one_line(&String::from_utf8_lossy(&value.raw()[..value.raw().len().min(4 * MOST)])),
     }
 }
 
 fn block(block: Json<'_>) -> String {
-    let text = |name| block.get(name).map(plain).unwrap_or_default();
-    match text("type").as_str() {
-        "text" => text("text"),
-        "thinking" => format!("({})", text("thinking")),
+    let [kind, said, thinking, name, arguments] = block.get_all(["type", "text", "thinking", "name", "arguments"]);
+    match text(kind).as_str() {
+        "text" => text(said),
+        "thinking" => format!("({})", text(thinking)),
         "image" => "[image]".to_owned(),
-        "toolCall" => format!("→ {}{}", text("name"), text("arguments")),
+        "toolCall" => format!("→ {}{}", text(name), text(arguments)),
         other => format!("[{other}]"),
     }
 }
@@ -81,7 +98,7 @@ fn block(block: Json<'_>) -> String {
 /// Line ends and other control characters are spaces, so that a text cannot paint on the terminal.
 #[must_use]
 pub fn one_line(text: &str) -> String {
-    let visible = text.chars().take(400).map(|c| if c.is_control() { ' ' } else { c });
+    let visible = text.chars().take(MOST).map(|c| if c.is_control() { ' ' } else { c });
     visible.collect::<String>().split_whitespace().collect::<Vec<_>>().join(" ")
 }
 

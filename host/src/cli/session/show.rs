@@ -9,7 +9,7 @@ use serde_json::json;
 use super::File;
 use super::validate::version;
 use crate::cli::failure::{Failure, Outcome};
-use crate::cli::open::Opened;
+use crate::cli::open::{AT_ONCE, Opened};
 use crate::cli::out::Out;
 use crate::cli::preview;
 
@@ -95,12 +95,13 @@ fn write_text(opened: &Opened, entries: &[Entry], out: &mut Out) -> Result<(), F
         }
         out.line("")?;
     }
-    for entry in entries {
-        let time = entry.time_ms.map(pi_session::time::iso).unwrap_or_default();
-        let time = time.get(..19).unwrap_or("").replace('T', " ");
-        let said = opened.read(entry, preview::entry)?;
-        let id = preview::one_line(opened.tree.id_text(entry.id));
-        out.row(&format!("{time:<19}  {id:<10} {said}"))?;
+    for some in entries.chunks(AT_ONCE) {
+        for (entry, said) in some.iter().zip(opened.read_all(some, preview::entry)?) {
+            let time = entry.time_ms.map(pi_session::time::iso).unwrap_or_default();
+            let time = time.get(..19).unwrap_or("").replace('T', " ");
+            let id = preview::one_line(opened.tree.id_text(entry.id));
+            out.row(&format!("{time:<19}  {id:<10} {said}"))?;
+        }
     }
     Ok(())
 }

@@ -6,12 +6,13 @@ use std::rc::Rc;
 use clap::Args;
 use pi_session::draft::RECEIPT_TYPE;
 use pi_session::entry::EntryKind;
+use pi_session::json::Json;
 use pi_session::tree::{EntryIx, Leaf};
 use serde_json::{Value, json};
 
 use super::File;
 use crate::cli::failure::{Failure, Outcome};
-use crate::cli::open::Opened;
+use crate::cli::open::{AT_ONCE, Opened};
 use crate::cli::out::Out;
 use crate::cli::preview;
 
@@ -75,13 +76,13 @@ impl<'o> Drawing<'o> {
     }
 
     /// The entries, each before its children; kept on a stack of its own, so that no depth is too deep.
-    fn walk(&self, mut each: impl FnMut(&Node) -> Result<(), Failure>) -> Result<(), Failure> {
+    fn walk(&self, mut each: impl FnMut(&Node)) {
         let start: Rc<str> = "".into();
         let mut open = below(&self.roots, &start);
         while let Some(node) = open.pop() {
             let children = &self.children[node.ix.index()];
             if self.shows(node.ix) {
-                each(&node)?;
+                each(&node);
                 open.extend(below(children, &node.rest));
             } else if let [only] = children.as_slice() {
                 open.push(Node { ix: *only, ..node });
@@ -89,17 +90,33 @@ impl<'o> Drawing<'o> {
                 open.extend(below(children, &node.rest));
             }
         }
+    }
+
+    /// The entries that are shown in the order of the walk, each with what stands before it and what `look` makes of its
+    /// line.
+    fn each_read<T: Send>(
+        &self,
+        look: impl Fn(Json<'_>) -> T + Sync,
+        mut each: impl FnMut(EntryIx, &str, T) -> Result<(), Failure>,
+    ) -> Result<(), Failure> {
+        let mut nodes = Vec::new();
+        self.walk(|node| nodes.push((node.ix, Rc::clone(&node.lead))));
+        for some in nodes.chunks(AT_ONCE) {
+            let entries: Vec<_> = some.iter().map(|(ix, _)| *self.opened.tree.entry(*ix)).collect();
+            for ((ix, lead), read) in some.iter().zip(self.opened.read_all(&entries, &look)?) {
+                each(*ix, lead, read)?;
+            }
+        }
         Ok(())
     }
 
     fn write(&self, out: &mut Out) -> Result<(), Failure> {
         let tree = &self.opened.tree;
-        self.walk(|node| {
-            let (id, entry) = (tree.id(node.ix), tree.entry(node.ix));
+        self.each_read(preview::entry, |ix, lead, said| {
+            let id = tree.id(ix);
             let label = tree.label(id).map_or_else(String::new, |label| format!(" [{}]", preview::one_line(label)));
-            let leaf = if tree.leaf() == Leaf::At(node.ix) { " ← leaf" } else { "" };
-            let said = self.opened.read(entry, preview::entry)?;
-            Ok(out.row(&format!("{}{}{label}{leaf} {said}", node.lead, preview::one_line(id)))?)
+            let leaf = if tree.leaf() == Leaf::At(ix) { " ← leaf" } else { "" };
+            Ok(out.row(&format!("{lead}{}{label}{leaf} {said}", preview::one_line(id)))?)
         })
     }
 
@@ -107,15 +124,9 @@ impl<'o> Drawing<'o> {
         let tree = &self.opened.tree;
         let id = |ix: EntryIx| tree.id(ix).to_owned();
         let mut entries = Vec::new();
-        self.walk(|node| {
-            let entry = tree.entry(node.ix);
-            let (kind, role) = self.opened.read(entry, |line| {
-                let text = |json: pi_session::json::Json<'_>| json.as_str().map(|text| text.into_owned());
-                let role = line.get("message").and_then(|message| message.get("role"));
-                (line.get("type").and_then(text), role.and_then(text))
-            })?;
-            let mut json = json!({ "id": id(node.ix), "parentId": tree.parent(node.ix).map(id), "type": kind });
-            let more = [("role", role), ("label", tree.label(tree.id(node.ix)).map(str::to_owned))];
+        self.each_read(kind_and_role, |ix, _, (kind, role)| {
+            let mut json = json!({ "id": id(ix), "parentId": tree.parent(ix).map(id), "type": kind });
+            let more = [("role", role), ("label", tree.label(tree.id(ix)).map(str::to_owned))];
             more.into_iter().filter_map(|(name, value)| Some((name, value?))).for_each(|(name, value)| {
                 json[name] = value.into();
             });
@@ -130,6 +141,13 @@ impl<'o> Drawing<'o> {
             json!({ "leafId": leaf, "roots": self.roots.iter().map(|ix| id(*ix)).collect::<Vec<_>>(), "entries": entries }),
         )
     }
+}
+
+/// The type of an entry's line, and the role of its message.
+fn kind_and_role(line: Json<'_>) -> (Option<String>, Option<String>) {
+    let text = |json: Json<'_>| json.as_str().map(|text| text.into_owned());
+    let [kind, message] = line.get_all(["type", "message"]);
+    (kind.and_then(text), message.and_then(|message| message.get("role")).and_then(text))
 }
 
 /// The nodes below one, the first of them last: a single child goes on in the same column.
