@@ -3,7 +3,7 @@
 use std::path::{Path, PathBuf};
 
 use crate::config::Config;
-use crate::files::locate;
+use crate::files::locate::{self, Found};
 
 use super::failure::Failure;
 use super::out::say;
@@ -32,7 +32,7 @@ fn looks_like_path(named: &Path) -> bool {
 
 /// Sessions whose id is, else begins with, this.
 fn with_id(roots: &[PathBuf], id: &str) -> Vec<PathBuf> {
-    let all: Vec<PathBuf> = roots.iter().flat_map(|root| paths_below(root)).collect();
+    let all: Vec<PathBuf> = roots.iter().flat_map(|root| found_below(root)).map(|found| found.path).collect();
     let that = |fits: &dyn Fn(&str) -> bool| -> Vec<PathBuf> {
         all.iter().filter(|path| id_of_name(path).is_some_and(fits)).cloned().collect()
     };
@@ -41,9 +41,9 @@ fn with_id(roots: &[PathBuf], id: &str) -> Vec<PathBuf> {
 }
 
 /// Every session below a root; what cannot be read is said and passed over.
-pub(super) fn paths_below(root: &Path) -> Vec<PathBuf> {
+pub(super) fn found_below(root: &Path) -> Vec<Found> {
     let mut trouble = |path: &Path, error: std::io::Error| say(format!("{}: {error}", path.display()));
-    locate::walk(root, &mut trouble).into_iter().map(|found| found.path).collect()
+    locate::walk(root, &mut trouble)
 }
 
 /// The session id in a file's name, `<timestamp>_<id>.jsonl` (S1.1); the whole stem where it has no timestamp.
