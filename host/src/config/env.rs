@@ -14,6 +14,8 @@ pub struct Env {
     pub config_home: Option<PathBuf>,
     /// `XDG_STATE_HOME`
     pub state_home: Option<PathBuf>,
+    /// `XDG_DATA_HOME`
+    pub data_home: Option<PathBuf>,
     /// `PI_CODING_AGENT_DIR` (S1.1)
     pub agent_dir: Option<String>,
     /// `PI_CODING_AGENT_SESSION_DIR` (S1.2)
@@ -30,6 +32,7 @@ impl Env {
             home: path("HOME"),
             config_home: path("XDG_CONFIG_HOME").filter(|p| p.is_absolute()),
             state_home: path("XDG_STATE_HOME").filter(|p| p.is_absolute()),
+            data_home: path("XDG_DATA_HOME").filter(|p| p.is_absolute()),
             agent_dir: text("PI_CODING_AGENT_DIR"),
             session_dir: text("PI_CODING_AGENT_SESSION_DIR"),
         }
@@ -59,6 +62,28 @@ impl Env {
     pub fn state_dir(&self) -> Result<PathBuf, ConfigError> {
         let base = self.state_home.clone().map_or_else(|| Ok(self.home()?.join(".local/state")), Ok)?;
         Ok(base.join("pi-graft"))
+    }
+
+    /// Where the desktop has its trash, whether or not it is there.
+    ///
+    /// # Errors
+    /// [`ConfigError::NoHome`].
+    pub fn trash_dir(&self) -> Result<PathBuf, ConfigError> {
+        let base = self.data_home.clone().map_or_else(|| Ok(self.home()?.join(".local/share")), Ok)?;
+        Ok(base.join("Trash"))
+    }
+
+    /// Where Pi keeps the sessions of this working directory (S1.1, S1.2).
+    ///
+    /// # Errors
+    /// [`ConfigError::NoHome`].
+    pub fn pi_sessions_of(&self, cwd: &Path) -> Result<PathBuf, ConfigError> {
+        let (dir, origin) = self.pi_sessions()?;
+        let holds_files = match origin {
+            Origin::Pi(_) => true,
+            _ => self.session_dir.is_some(),
+        };
+        Ok(if holds_files { dir } else { dir.join(dir_name_of(cwd)) })
     }
 
     /// `~` and `~/…` with the home directory in its place; other texts as they are.
@@ -106,6 +131,13 @@ impl Env {
     }
 }
 
+/// The name of the directory with the sessions of a working directory (S1.1).
+fn dir_name_of(cwd: &Path) -> String {
+    let cwd = cwd.to_string_lossy();
+    let cwd = cwd.strip_prefix(['/', '\\']).unwrap_or(&cwd);
+    format!("--{}--", cwd.replace(['/', '\\', ':'], "-"))
+}
+
 /// The key `sessionDir` of Pi's settings, if they can be read.
 fn session_dir_of(settings: &Path) -> Option<String> {
     let text = std::fs::read(settings).ok()?;
@@ -134,6 +166,14 @@ mod tests {
     fn a_session_directory_holds_the_files_directly() {
         let env = Env { session_dir: Some("~/s".into()), ..at_home("/h") };
         assert_eq!(env.pi_sessions().expect("a home").0, PathBuf::from("/h/s"));
+    }
+
+    #[test]
+    fn each_working_directory_has_its_own() {
+        let of = |env: &Env, cwd| env.pi_sessions_of(Path::new(cwd)).expect("a home");
+        assert_eq!(of(&at_home("/h"), "/a/b:c"), PathBuf::from("/h/.pi/agent/sessions/--a-b-c--"));
+        let env = Env { session_dir: Some("/s".into()), ..at_home("/h") };
+        assert_eq!(of(&env, "/a"), PathBuf::from("/s"));
     }
 
     #[test]

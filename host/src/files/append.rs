@@ -131,7 +131,7 @@ pub fn complete(disk: &dyn Disk, path: &Path, offset: u64, bytes: &[u8]) -> Resu
 }
 
 /// Opens for appending and takes the advisory lock that every pi-graft takes around a write.
-fn open_locked(path: &Path) -> Result<File, FilesError> {
+pub(super) fn open_locked(path: &Path) -> Result<File, FilesError> {
     let file = File::options()
         .read(true)
         .append(true)

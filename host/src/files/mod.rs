@@ -1,9 +1,10 @@
 //! The one place that touches session files.
 //!
-//! Four small rooms: [`locate`] finds them (S1), [`tail`] reads the whole lines that arrived (S2.4), [`append`] holds the
-//! only function that writes one, [`lock`] keeps two daemons apart. Everything else in the program asks these.
+//! Five small rooms: [`locate`] finds them (S1), [`tail`] reads the whole lines that arrived (S2.4), [`append`] holds the
+//! only function that writes to one, [`whole`] makes, replaces and removes whole ones for the user's own commands, [`lock`]
+//! keeps two daemons apart. Everything else in the program asks these.
 //!
-//! A session file is only ever opened for reading or with `O_APPEND`: nothing here can truncate, rename or rewrite one.
+//! A session file is only ever opened for reading, with `O_APPEND`, or as a new one: nothing here can truncate one.
 
 #![expect(clippy::disallowed_types, reason = "this is the room that opens session files, for reading or with O_APPEND")]
 
@@ -11,6 +12,7 @@ pub mod append;
 pub mod locate;
 pub mod lock;
 pub mod tail;
+pub mod whole;
 
 use std::io;
 use std::path::{Path, PathBuf};
