@@ -29,6 +29,14 @@ impl Out {
         self.to.write_all(text.as_bytes())
     }
 
+    /// Writes bytes as they are.
+    ///
+    /// # Errors
+    /// What the system says; a closed pipe too.
+    pub fn bytes(&mut self, bytes: &[u8]) -> io::Result<()> {
+        self.to.write_all(bytes)
+    }
+
     /// Writes one line.
     ///
     /// # Errors

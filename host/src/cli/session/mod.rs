@@ -2,8 +2,12 @@
 
 mod append;
 mod context;
+mod fork;
 mod list;
+mod migrate;
 mod plan;
+mod quiet;
+mod remove;
 mod show;
 mod stats;
 mod tree;
@@ -37,6 +41,12 @@ pub enum Command {
     PlanCompaction(plan::PlanCompaction),
     /// Append entries, each checked first, all or none.
     Append(append::Append),
+    /// Write a session of version 1 or 2 as version 3.
+    Migrate(migrate::Migrate),
+    /// Make a new session that goes on from a branch of this one.
+    Fork(fork::Fork),
+    /// Move sessions to the desktop's trash, or delete them.
+    Rm(remove::Rm),
 }
 
 /// A session, named on the command line.
@@ -69,5 +79,8 @@ pub(super) fn run(command: &Command, config: Option<&Path>, out: &mut Out) -> Re
         Command::Stats(command) => command.run(config, out),
         Command::PlanCompaction(command) => command.run(config, out),
         Command::Append(command) => command.run(config, out),
+        Command::Migrate(command) => command.run(config, out),
+        Command::Fork(command) => command.run(config, out),
+        Command::Rm(command) => command.run(config, out),
     }
 }

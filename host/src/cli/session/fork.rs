@@ -1,0 +1,70 @@
+//! `session fork`: a new session that goes on from a branch of another (S8.6).
+
+use std::path::{Path, PathBuf};
+
+use clap::Args;
+use pi_session::fork::{ForkError, NewSession, fork};
+use pi_session::time::{iso, uuid_of_time};
+use pi_session::tree::Source;
+use serde_json::json;
+
+use super::File;
+use crate::cli::failure::{Failure, Outcome};
+use crate::cli::open::Opened;
+use crate::cli::out::Out;
+use crate::config::Env;
+use crate::daemon::world::{now_ms, random};
+use crate::files::whole;
+
+/// Arguments of `session fork`.
+#[derive(Debug, Args)]
+pub struct Fork {
+    #[command(flatten)]
+    file: File,
+    /// The entry that the branch ends in; default: where Pi would go on.
+    #[arg(long, value_name = "ID")]
+    leaf: Option<String>,
+    /// The new session's working directory, which also says where it is put; default: as this one, beside it.
+    #[arg(long, value_name = "DIR")]
+    cwd: Option<PathBuf>,
+}
+
+impl Fork {
+    pub(super) fn run(&self, config: Option<&Path>, out: &mut Out) -> Result<Outcome, Failure> {
+        let opened = self.file.session(config)?;
+        let (dir, cwd) = self.place(&opened)?;
+        let (now, parent) = (now_ms(), std::path::absolute(&opened.path)?);
+        let (id, parent) = (uuid_of_time(now, random()), parent.display().to_string());
+        let session = opened.reading.read(0, opened.place.len as usize).map_err(Failure::problem)?;
+        let new = NewSession { id: &id, now_ms: now, cwd: &cwd, parent_session: Some(&parent) };
+        let forked = fork(&session, self.leaf.as_deref(), &new, &mut random);
+        let forked = forked.map_err(|error| failure(&opened, &error))?;
+        let path = dir.join(format!("{}_{id}.jsonl", iso(now).replace([':', '.'], "-")));
+        std::fs::create_dir_all(&dir)?;
+        whole::create(&path, &forked.text)?;
+        let (path, entries) = (path.display().to_string(), forked.entries);
+        if out.json {
+            out.line(json!({ "path": path, "id": id, "cwd": cwd, "parentSession": parent, "entries": entries }))?;
+        } else {
+            out.line(format!("{path}: {entries} entries"))?;
+        }
+        Ok(Outcome::Done)
+    }
+
+    /// Where the new session is put, and its working directory.
+    fn place(&self, opened: &Opened) -> Result<(PathBuf, String), Failure> {
+        if let Some(cwd) = &self.cwd {
+            let cwd = std::path::absolute(cwd)?;
+            return Ok((Env::of_process().pi_sessions_of(&cwd)?, cwd.display().to_string()));
+        }
+        let dir = std::path::absolute(&opened.path)?.parent().map(Path::to_path_buf).unwrap_or_default();
+        let cwd = opened.tree.header().and_then(|header| header.cwd.clone());
+        let cwd = cwd.map_or_else(|| std::env::current_dir().map(|dir| dir.display().to_string()), Ok)?;
+        Ok((dir, cwd))
+    }
+}
+
+fn failure(opened: &Opened, error: &ForkError) -> Failure {
+    let message = format!("{}: {error}", opened.path.display());
+    if matches!(error, ForkError::NoEntry(_)) { Failure::Usage(message) } else { Failure::Problem(message) }
+}

@@ -1,0 +1,87 @@
+//! `session migrate`: an old session as version 3 (S11).
+
+use std::path::{Path, PathBuf};
+
+use clap::Args;
+use pi_session::header::Version;
+use pi_session::migrate::migrate;
+use pi_session::tree::Source;
+use serde_json::json;
+
+use super::validate::version;
+use super::{File, quiet};
+use crate::cli::failure::{Failure, Outcome};
+use crate::cli::open::Opened;
+use crate::cli::out::Out;
+use crate::daemon::world::random;
+use crate::files::whole;
+
+/// Arguments of `session migrate`.
+///
+/// Without -o or --in-place the migrated session goes to standard output, as it is.
+#[derive(Debug, Args)]
+pub struct Migrate {
+    #[command(flatten)]
+    file: File,
+    /// Write it to this file, which must not be there yet.
+    #[arg(short, long, value_name = "OUT", conflicts_with = "in_place")]
+    output: Option<PathBuf>,
+    /// Put it in the session's place; the old one is kept beside it, as `….jsonl.bak`.
+    #[arg(long)]
+    in_place: bool,
+    /// In place even if somebody wrote to the session within live-hold.
+    #[arg(long, requires = "in_place")]
+    force: bool,
+}
+
+impl Migrate {
+    pub(super) fn run(&self, config: Option<&Path>, out: &mut Out) -> Result<Outcome, Failure> {
+        let opened = self.file.session(config)?;
+        let old = opened.reading.read(0, opened.place.len as usize).map_err(Failure::problem)?;
+        let problem = |error| Failure::problem(format!("{}: {error}", opened.path.display()));
+        let new = migrate(&old, &mut random).map_err(problem)?;
+        match &self.output {
+            None if !self.in_place => out.bytes(&new)?,
+            None if is_current(&opened) => tell(&opened, &opened.path, None, out)?,
+            None => {
+                let backup = self.replace(&opened, &new, config)?;
+                tell(&opened, &opened.path, Some(&backup), out)?;
+            }
+            Some(path) => {
+                whole::create(path, &new)?;
+                tell(&opened, path, None, out)?;
+            }
+        }
+        Ok(Outcome::Done)
+    }
+
+    fn replace(&self, opened: &Opened, new: &[u8], config: Option<&Path>) -> Result<PathBuf, Failure> {
+        if !self.force {
+            quiet::check(opened, config)?;
+        }
+        Ok(whole::replace(&opened.path, opened.place, new)?)
+    }
+}
+
+fn is_current(opened: &Opened) -> bool {
+    opened.tree.header().is_some_and(|header| header.version == Version::V3)
+}
+
+fn tell(opened: &Opened, written: &Path, backup: Option<&Path>, out: &mut Out) -> Result<(), Failure> {
+    let (from, entries) = (version(&opened.tree), opened.tree.entries().len());
+    let text = |path: &Path| path.display().to_string();
+    if out.json {
+        let backup = backup.map(text);
+        let json =
+            json!({ "path": text(written), "fromVersion": from, "version": 3, "entries": entries, "backup": backup });
+        return Ok(out.line(json)?);
+    }
+    match (from, backup) {
+        (Some(3), _) => out.line(format!("{}: version 3 already, {entries} entries", text(written)))?,
+        _ => out.line(format!("{}: version 3, {entries} entries", text(written)))?,
+    }
+    if let Some(backup) = backup {
+        out.line(format!("the old one is kept as {}", text(backup)))?;
+    }
+    Ok(())
+}

@@ -1,0 +1,145 @@
+//! `session migrate`, `fork` and `rm` as a user meets them: the real binary, in a home of its own.
+
+use std::fs::{self, File};
+use std::path::{Path, PathBuf};
+use std::process::{Command, Output};
+use std::time::{Duration, SystemTime};
+
+use serde_json::Value;
+
+struct Home(tempfile::TempDir);
+
+impl Home {
+    fn new() -> Home {
+        Home(tempfile::tempdir().expect("a temporary directory"))
+    }
+
+    fn path(&self, name: &str) -> PathBuf {
+        self.0.path().join(name)
+    }
+
+    /// A copy of a case where Pi keeps sessions, written a day ago.
+    fn session(&self, case: &str) -> PathBuf {
+        let dir = self.path(".pi/agent/sessions/--work--");
+        fs::create_dir_all(&dir).expect("made");
+        let path = dir.join("2026-12-01T16-19-01-469Z_abc.jsonl");
+        let cases = Path::new(env!("CARGO_MANIFEST_DIR")).join("../tests/cases");
+        fs::copy(cases.join(case), &path).expect("copied");
+        let day_ago = SystemTime::now() - Duration::from_secs(86_400);
+        File::options().append(true).open(&path).and_then(|file| file.set_modified(day_ago)).expect("an old time");
+        path
+    }
+
+    fn run(&self, args: &[&str]) -> Output {
+        let mut command = Command::new(env!("CARGO_BIN_EXE_pi-graft"));
+        command.args(args).current_dir(self.0.path()).env_clear().env("HOME", self.0.path());
+        command.output().expect("the binary runs")
+    }
+
+    fn json(&self, args: &[&str]) -> Value {
+        let output = self.run(args);
+        assert_eq!(output.status.code(), Some(0), "{args:?}: {}", stderr(&output));
+        serde_json::from_slice(&output.stdout).expect("one JSON document")
+    }
+}
+
+fn stderr(output: &Output) -> String {
+    String::from_utf8_lossy(&output.stderr).into_owned()
+}
+
+fn touch(path: &Path) {
+    File::options().append(true).open(path).and_then(|f| f.set_modified(SystemTime::now())).expect("touched");
+}
+
+const OLD: &str = "odd/23_version_missing_v1.jsonl";
+const REAL: &str = "real/09_fork_clone_source.jsonl";
+
+#[test]
+fn a_session_is_migrated_in_place_and_the_old_one_kept() {
+    let home = Home::new();
+    let path = home.session(OLD);
+    let (old, time) =
+        (fs::read(&path).expect("read"), fs::metadata(&path).and_then(|m| m.modified()).expect("its time"));
+    let said = home.json(&["session", "migrate", "abc", "--in-place", "--json"]);
+    assert_eq!((&said["fromVersion"], &said["version"], &said["entries"]), (&1.into(), &3.into(), &4.into()));
+    let backup = path.with_extension("jsonl.bak");
+    assert_eq!(said["backup"], backup.to_str().expect("a plain path"));
+    assert_eq!(fs::read(&backup).expect("kept"), old);
+    assert_eq!(fs::metadata(&path).and_then(|m| m.modified()).expect("its time"), time);
+    assert_eq!(home.json(&["session", "validate", "abc", "--json"])["version"], 3);
+    let again = home.json(&["session", "migrate", "abc", "--in-place", "--json"]);
+    assert_eq!((&again["fromVersion"], &again["backup"]), (&3.into(), &Value::Null));
+    assert_eq!(fs::read_dir(path.parent().expect("a directory")).expect("read").count(), 2, "nothing else is left");
+}
+
+#[test]
+fn somebody_at_work_is_not_disturbed_unless_forced() {
+    let home = Home::new();
+    let path = home.session(OLD);
+    touch(&path);
+    let old = fs::read(&path).expect("read");
+    for command in [&["session", "migrate", "abc", "--in-place"][..], &["session", "rm", "abc", "--permanently"]] {
+        let output = home.run(command);
+        assert_eq!(output.status.code(), Some(1), "{command:?}");
+        assert!(stderr(&output).contains("live-hold"), "{}", stderr(&output));
+        assert_eq!(fs::read(&path).expect("read"), old);
+    }
+    assert_eq!(home.run(&["session", "migrate", "abc", "--in-place", "--force"]).status.code(), Some(0));
+    assert_ne!(fs::read(&path).expect("read"), old);
+    assert_eq!(home.run(&["session", "rm", "abc", "--permanently", "--force"]).status.code(), Some(0));
+    assert!(!path.exists());
+}
+
+#[test]
+fn a_migrated_copy_goes_elsewhere_and_never_over_a_file() {
+    let home = Home::new();
+    let path = home.session(OLD);
+    let old = fs::read(&path).expect("read");
+    assert_eq!(home.run(&["session", "migrate", "abc", "-o", "new.jsonl"]).status.code(), Some(0));
+    let copy = fs::read_to_string(home.path("new.jsonl")).expect("written");
+    assert!(copy.lines().all(|line| line.contains("\"id\"")), "{copy}");
+    assert_eq!(home.run(&["session", "migrate", "abc", "-o", "new.jsonl"]).status.code(), Some(1));
+    assert_eq!(home.run(&["session", "migrate", "abc", "-o", "x", "--in-place"]).status.code(), Some(2));
+    let printed = home.run(&["session", "migrate", "abc"]).stdout;
+    assert_eq!(printed.len(), copy.len());
+    assert_eq!(fs::read(&path).expect("read"), old);
+}
+
+#[test]
+fn a_fork_goes_where_pi_looks_for_it_and_means_the_same() {
+    let home = Home::new();
+    let path = home.session(REAL);
+    let old = fs::read(&path).expect("read");
+    let beside = home.json(&["session", "fork", "abc", "--json"]);
+    let new = PathBuf::from(beside["path"].as_str().expect("a path"));
+    assert_eq!((new.parent(), &beside["cwd"]), (path.parent(), &"/home/dev/project".into()));
+    let id = beside["id"].as_str().expect("an id");
+    assert!(new.to_str().expect("plain").ends_with(&format!("_{id}.jsonl")));
+    let messages = |file: &str| home.json(&["session", "context", file, "--json"])["messages"].clone();
+    assert_eq!(messages(id), messages("abc"));
+    let other = home.json(&["session", "fork", "abc", "--leaf", "fa06a43c", "--cwd", "/a/b", "--json"]);
+    let place = home.path(".pi/agent/sessions/--a-b--");
+    assert_eq!(Path::new(other["path"].as_str().expect("a path")).parent(), Some(place.as_path()));
+    assert_eq!((&other["cwd"], &other["entries"]), (&"/a/b".into(), &5.into()));
+    assert_eq!(home.run(&["session", "fork", "abc", "--leaf", "nobody"]).status.code(), Some(2));
+    assert_eq!(fs::read(&path).expect("read"), old);
+}
+
+#[test]
+fn what_is_removed_goes_to_the_trash_where_there_is_one() {
+    let home = Home::new();
+    let path = home.session(REAL);
+    let output = home.run(&["session", "rm", "abc"]);
+    assert_eq!(output.status.code(), Some(2));
+    assert!(stderr(&output).contains("--permanently") && path.exists());
+    let trash = home.path(".local/share/Trash");
+    fs::create_dir_all(&trash).expect("a desktop");
+    for name in ["2026-12-01T16-19-01-469Z_abc.jsonl", "2026-12-01T16-19-01-469Z_abc.jsonl.2"] {
+        let path = home.session(REAL);
+        let said = home.json(&["session", "rm", "abc", "--json"]);
+        assert_eq!(said["trash"], trash.join("files").join(name).to_str().expect("plain"));
+        let note = fs::read_to_string(trash.join("info").join(format!("{name}.trashinfo"))).expect("a note");
+        assert!(note.starts_with(&format!("[Trash Info]\nPath={}\nDeletionDate=20", path.display())), "{note}");
+        assert!(trash.join("files").join(name).is_file() && !path.exists());
+    }
+}
