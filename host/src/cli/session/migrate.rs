@@ -17,8 +17,6 @@ use crate::daemon::world::random;
 use crate::files::whole;
 
 /// Arguments of `session migrate`.
-///
-/// Without -o or --in-place the migrated session goes to standard output, as it is.
 #[derive(Debug, Args)]
 pub struct Migrate {
     #[command(flatten)]

@@ -41,7 +41,7 @@ pub enum Command {
     PlanCompaction(plan::PlanCompaction),
     /// Append entries, each checked first, all or none.
     Append(append::Append),
-    /// Write a session of version 1 or 2 as version 3.
+    /// Write a session of version 1 or 2 as version 3; without -o or --in-place to standard output.
     Migrate(migrate::Migrate),
     /// Make a new session that goes on from a branch of this one.
     Fork(fork::Fork),
