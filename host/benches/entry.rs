@@ -107,6 +107,7 @@ fn settings() -> Settings {
         fresh: Vec::new(),
         dry_run: false,
         closed: true,
+        unloaded: Vec::new(),
         keep_runs: Duration::from_secs(3600),
         compaction: PiCompaction::default(),
     }

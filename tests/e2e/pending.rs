@@ -160,3 +160,28 @@ fn titled_pi(work: &std::path::Path) -> std::process::Child {
     use std::os::unix::process::CommandExt;
     std::process::Command::new("sleep").arg0("pi").arg("600").current_dir(work).spawn().expect("it runs")
 }
+
+/// Closed by default, also at the last moment (product.md 4.3).
+#[test]
+fn what_a_plugin_proposed_is_dropped_when_it_is_disabled_or_loses_the_grant() {
+    let script = r#"{"can_use":["append:custom"],"on":["message:user"],"entry":[{"custom":{"type":"first"}}]}"#;
+    let ungranted = scripted("one", &[], script);
+    let broken = ungranted.replace("scripted.wasm", "no-such.wasm");
+    for (later, dropped) in [(ungranted, true), (String::new(), true), (broken + &scripted("two", &[], script), false)]
+    {
+        let stage = Stage::new(1, &scripted("one", &["append:custom"], script));
+        let path = stage.session("a.jsonl");
+        let mut pi = Talk::begin(&path);
+        pi.user("hello");
+        pi.call("c1", "bash");
+        stage.once(&[]);
+        pi.result("c1", "ok");
+        pi.assistant("done");
+        stage.configure(1, &later);
+        let output = stage.run(&["run", "--once", "--closed"]);
+        let said = String::from_utf8_lossy(&output.stderr).into_owned();
+        assert_eq!(said.contains("dropped:"), dropped, "{said}");
+        assert_eq!(output.status.success(), dropped, "a plugin that cannot be loaded is a problem");
+        assert_eq!(Session::read(&path).receipts(), usize::from(!dropped));
+    }
+}

@@ -61,7 +61,8 @@ pub fn run(args: &RunArgs, config: Option<&Path>, json: bool) -> Result<Outcome,
     let summary = runtime.block_on(follow(Arc::clone(&world), args))?;
     crate::daemon::tell(&summary);
     if args.once {
-        return Ok(report(&summary, args, json));
+        let outcome = report(&summary, args, json);
+        return Ok(if world.settings.unloaded.is_empty() { outcome } else { Outcome::Problems });
     }
     Ok(Outcome::Done)
 }
@@ -108,7 +109,7 @@ fn stop_on_signal(stop: CancellationToken) {
 }
 
 fn world(config: &Config, args: &RunArgs) -> Result<World, Failure> {
-    let plugins = plugins(config)?;
+    let (plugins, unloaded) = plugins(config)?;
     let journal = match args.dry_run {
         true => Journal::in_memory(now_ms()).map_err(Failure::problem)?,
         false => {
@@ -116,13 +117,13 @@ fn world(config: &Config, args: &RunArgs) -> Result<World, Failure> {
             Journal::open(&config.state.dir, now_ms()).map_err(Failure::problem)?
         }
     };
-    let settings = settings(config, args)?;
+    let settings = Settings { unloaded, ..settings(config, args)? };
     info!(roots = ?settings.roots, plugins = plugins.len(), state = %config.state.dir.display(), "starting");
     World::new(journal, plugins, settings, Box::new(RealDisk)).map_err(Failure::problem)
 }
 
 /// Loads the plugins; one that cannot be loaded is told and left out, unless none is left.
-fn plugins(config: &Config) -> Result<Vec<Arc<Plugin>>, Failure> {
+fn plugins(config: &Config) -> Result<(Vec<Arc<Plugin>>, Vec<String>), Failure> {
     let cache_dir = cache_dir().map(|dir| dir.join("pi-graft/compiled"));
     let sandbox = Sandbox::new(&SandboxOptions { cache_dir, ..SandboxOptions::default() }).map_err(Failure::problem)?;
     let (loaded, faults) = shipped::load_all(&sandbox, config);
@@ -132,7 +133,12 @@ fn plugins(config: &Config) -> Result<Vec<Arc<Plugin>>, Failure> {
     }
     match faults.into_iter().next() {
         Some(fault) if loaded.is_empty() => Err(Failure::usage(fault)),
-        _ => Ok(loaded),
+        _ => {
+            let there = |name: &str| loaded.iter().any(|plugin| plugin.name() == name);
+            let enabled = config.plugins.iter().filter(|plugin| plugin.enabled);
+            let lacking = enabled.map(|plugin| plugin.name.clone()).filter(|name| !there(name)).collect();
+            Ok((loaded, lacking))
+        }
     }
 }
 
@@ -168,6 +174,7 @@ fn settings(config: &Config, args: &RunArgs) -> Result<Settings, Failure> {
         fresh,
         dry_run: args.dry_run,
         closed: args.closed,
+        unloaded: Vec::new(),
         keep_runs: config.state.keep,
         compaction: PiCompaction::default(),
     })

@@ -27,6 +27,8 @@ pub struct Settings {
     pub dry_run: bool,
     /// The user says that no Pi runs (`--closed`).
     pub closed: bool,
+    /// Plugins that are enabled and could not be loaded: what they have pending waits.
+    pub unloaded: Vec<String>,
     /// How long the run log is kept (`state.keep`).
     pub keep_runs: Duration,
     /// Pi's compaction settings, handed to plugins.

@@ -4,6 +4,7 @@ use std::path::Path;
 use std::time::Duration;
 
 use pi_session::branch::{Branch, BranchError};
+use pi_session::json::Json;
 use tracing::{info, warn};
 
 use crate::deliver::append::{Direct, Outcome, Recovery, deliver, recover};
@@ -11,7 +12,7 @@ use crate::deliver::presence::Presence;
 use crate::deliver::settle::{self, State, Verdict};
 use crate::files::append::{Mtime, Place};
 use crate::files::{FilesError, locate};
-use crate::journal::{Intent, Recorded};
+use crate::journal::{Batch, Intent, Recorded};
 
 use super::dispatch::{SettledDone, SettledJob};
 use super::session::{Session, StepError, Tally};
@@ -170,6 +171,11 @@ impl Session {
             if world.is_ending() {
                 return Ok(Next { waiting: Some(ENDING), ..Next::default() });
             }
+            if let Some(why) = not_allowed(world, recorded.batch()) {
+                warn!(session = %self.path.display(), batch = recorded.batch().id, "dropped: {why}");
+                self.drop_pending(world, &recorded.batch().id)?;
+                continue;
+            }
             if let Some(waiting) = self.deliver_one(world, recorded)? {
                 return Ok(Next { after: Some(KEPT_PAUSE), waiting: Some(waiting), ..Next::default() });
             }
@@ -244,4 +250,21 @@ impl Session {
     fn read_own(&mut self, world: &World) -> Result<(), StepError> {
         self.read_new(world).map(drop)
     }
+}
+
+/// Why a pending batch may not be grafted any more: a plugin that is disabled, or loses a grant, loses its pending batches
+/// (product.md 4.3). One that is enabled and could not be loaded keeps them.
+fn not_allowed(world: &World, batch: &Batch) -> Option<String> {
+    let name = &batch.plugin;
+    if world.settings.unloaded.contains(name) {
+        return None;
+    }
+    let Some(plugin) = world.plugins.iter().find(|plugin| plugin.name() == name) else {
+        return Some(format!("plugin {name:?} is no longer enabled in the config"));
+    };
+    let drafts = Json::parse(batch.drafts.as_bytes()).ok();
+    let kinds = drafts.into_iter().flat_map(Json::items).filter_map(|draft| draft.get("type")?.as_str());
+    let wanted = kinds.map(|kind| format!("append:{kind}"));
+    let lost = wanted.into_iter().find(|grant| !plugin.grants().any(|granted| granted == grant))?;
+    Some(format!("plugin {name:?} is no longer granted {lost:?}"))
 }
