@@ -65,9 +65,9 @@ mod tests {
 
     #[test]
     fn a_star_stops_at_a_slash_and_two_do_not() {
-        assert!(matches("/work/*", "/work/a"));
-        assert!(!matches("/work/*", "/work/a/b"));
-        assert!(matches("/work/**", "/work/a/b"));
+        assert!(matches("/code/*", "/code/a"));
+        assert!(!matches("/code/*", "/code/a/b"));
+        assert!(matches("/code/**", "/code/a/b"));
     }
 
     #[test]
@@ -78,8 +78,8 @@ mod tests {
 
     #[test]
     fn home_is_no_glob_itself() {
-        assert!(matches("~/work/**", "/home/[me]/work/a"));
-        assert!(!matches("~/work/**", "/home/m/work/a"));
+        assert!(matches("~/code/**", "/home/[me]/code/a"));
+        assert!(!matches("~/code/**", "/home/m/code/a"));
     }
 
     #[test]

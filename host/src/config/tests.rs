@@ -170,12 +170,12 @@ fn what_comes_later_is_checked_and_said() {
 #[test]
 fn sessions_are_chosen_by_path_and_working_directory() {
     let config =
-        parse("[watch]\ninclude = [\"--work--/*\"]\nexclude = [\"**/*_secret.jsonl\"]\ncwd = [\"~/work/**\"]\n");
+        parse("[watch]\ninclude = [\"--work--/*\"]\nexclude = [\"**/*_secret.jsonl\"]\ncwd = [\"~/code/**\"]\n");
     let path = |text: &str| config.watch.wants_path(Path::new(text));
     assert!(path("/s/--work--/1.jsonl"));
     assert!(!path("/s/--work--/1_secret.jsonl"));
     assert!(!path("/s/--play--/1.jsonl"));
-    assert!(config.watch.wants_cwd(Some("/home/me/work/a")));
+    assert!(config.watch.wants_cwd(Some("/home/me/code/a")));
     assert!(!config.watch.wants_cwd(Some("/home/me/play")));
     assert!(!config.watch.wants_cwd(None));
     assert!(parse("").watch.wants_cwd(None));
