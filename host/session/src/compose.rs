@@ -119,7 +119,7 @@ pub fn compose_note(
     Ok(Composed { entries: chain.entries, drafts: vec![draft], left_out: Vec::new(), leaf_before })
 }
 
-fn receipt_draft(receipt: &Receipt) -> Draft {
+pub(crate) fn receipt_draft(receipt: &Receipt) -> Draft {
     Draft::Custom { custom_type: RECEIPT_TYPE.to_owned(), data: Some(RawJson::assembled(receipt.to_json())) }
 }
 

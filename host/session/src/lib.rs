@@ -71,6 +71,7 @@ pub mod draft;
 pub mod entry;
 mod facts;
 pub mod fork;
+pub mod handover;
 pub mod header;
 mod ids;
 pub mod json;
