@@ -16,12 +16,13 @@ use pi_session::branch::Branch;
 use pi_session::compose::{Composed, Stale, compose};
 use pi_session::receipt::{self, Receipt};
 use pi_session::tree::Source;
-use pi_session::validate::Accepted;
 
 use crate::files::FilesError;
 use crate::files::append::{Disk, Landed, Mtime, Place, append, complete};
 use crate::files::tail::Reading;
 use crate::journal::{Batch, Intent, Journal, JournalError, Recorded};
+
+use super::bridge::accepted;
 
 /// What delivery works with.
 pub struct Direct<'a> {
@@ -110,12 +111,13 @@ fn has_receipt(branch: &Branch, batch: &Batch) -> Result<bool, DeliverError> {
 }
 
 fn ready(direct: &mut Direct<'_>, branch: &Branch, batch: &Batch) -> Result<Composed, Stale> {
-    let refused = |refusals: Vec<pi_session::refusal::Refusal>| match refusals.into_iter().next() {
-        Some(refusal) => Stale { index: refusal.index.unwrap_or(0), refusal },
-        None => Stale::from(pi_session::refusal::Refusal::new(pi_session::refusal::Rule::FIELDS, "no drafts")),
-    };
-    let accepted = Accepted::from_store(&batch.drafts).map_err(refused)?;
-    let receipt = Receipt {
+    let accepted = accepted(&batch.drafts)?;
+    compose(branch, &accepted, Some(&receipt_of(batch)), direct.now_ms, direct.random)
+}
+
+/// What a batch says of itself in the file.
+pub(super) fn receipt_of(batch: &Batch) -> Receipt {
+    Receipt {
         batch: batch.id.clone(),
         plugin: batch.plugin.clone(),
         version: batch.version.clone(),
@@ -124,8 +126,7 @@ fn ready(direct: &mut Direct<'_>, branch: &Branch, batch: &Batch) -> Result<Comp
         reason: batch.reason.clone(),
         trigger: batch.trigger.clone(),
         ..Receipt::default()
-    };
-    compose(branch, &accepted, Some(&receipt), direct.now_ms, direct.random)
+    }
 }
 
 fn write(

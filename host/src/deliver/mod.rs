@@ -1,8 +1,9 @@
 //! Getting what is pending into the file, at the moment and the place where it takes effect (product.md section 5).
 //!
-//! [`settle`] says when, [`presence`] whether a Pi is there to be passed over, [`append`] writes. A live Pi will be served
-//! over a bridge, the second way beside [`append`].
+//! [`settle`] says when, [`presence`] whether a Pi is there to be passed over, [`append`] writes. A live Pi that has a bridge
+//! is handed what is pending, and appends it itself: [`bridge`].
 
 pub mod append;
+pub mod bridge;
 pub mod presence;
 pub mod settle;
