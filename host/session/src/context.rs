@@ -8,6 +8,7 @@ use std::collections::HashMap;
 use crate::branch::{Branch, BranchError};
 use crate::entry::{Entry, EntryKind, IdIx, Replacement, Role};
 use crate::json::{Json, Kind};
+use crate::settings::ModelId;
 use crate::splice::{self, Member};
 
 /// How an entry shows in the context.
@@ -60,6 +61,28 @@ pub struct ModelName {
     pub provider: Option<String>,
     /// JSON of the model's id.
     pub model: Option<String>,
+}
+
+impl ModelName {
+    /// The model that an entry tells, which [`Entry::tells_model`]; `line` is its JSON.
+    #[must_use]
+    pub fn told_by(entry: &Entry, line: Json<'_>) -> Option<ModelName> {
+        let name = |of: Json<'_>, provider, model| ModelName {
+            provider: of.get(provider).map(|p| p.to_text().into_owned()),
+            model: of.get(model).map(|m| m.to_text().into_owned()),
+        };
+        match entry.kind {
+            EntryKind::ModelChange => Some(name(line, "provider", "modelId")),
+            _ => line.get("message").map(|m| name(m, "provider", "model")),
+        }
+    }
+
+    /// The two names as text. None if one is missing, or is no text: Pi finds no such model.
+    #[must_use]
+    pub fn id(&self) -> Option<ModelId> {
+        let text = |json: &Option<String>| Some(Json::parse(json.as_deref()?.as_bytes()).ok()?.as_str()?.into_owned());
+        Some(ModelId { provider: text(&self.provider)?, id: text(&self.model)? })
+    }
 }
 
 impl Branch {
@@ -194,20 +217,10 @@ impl Branch {
     /// # Errors
     /// [`BranchError`] if the text cannot be read back.
     pub fn model(&self) -> Result<Option<ModelName>, BranchError> {
-        let tells = |facts: &Entry| {
-            facts.kind == EntryKind::ModelChange || (facts.kind == EntryKind::Message && facts.role == Role::Assistant)
-        };
-        let Some(item) = self.items().rev().find(|item| tells(item.facts)) else {
+        let Some(item) = self.items().rev().find(|item| item.facts.tells_model()) else {
             return Ok(None);
         };
-        let name = |of: Json<'_>, provider, model| ModelName {
-            provider: of.get(provider).map(|p| p.to_text().into_owned()),
-            model: of.get(model).map(|m| m.to_text().into_owned()),
-        };
-        self.read(item.place, |line| match item.facts.kind {
-            EntryKind::ModelChange => Some(name(line, "provider", "modelId")),
-            _ => line.get("message").map(|m| name(m, "provider", "model")),
-        })
+        self.read(item.place, |line| ModelName::told_by(item.facts, line))
     }
 }
 

@@ -237,6 +237,16 @@ pub struct Entry {
 }
 
 impl Entry {
+    /// Whether it says which model is in force from here on: a change of it, or an answer (S9.4).
+    #[must_use]
+    pub fn tells_model(&self) -> bool {
+        match self.kind {
+            EntryKind::ModelChange => true,
+            EntryKind::Message => self.role == Role::Assistant,
+            _ => false,
+        }
+    }
+
     /// An entry of this kind of which nothing else is known.
     pub(crate) fn blank(kind: EntryKind) -> Entry {
         Entry {

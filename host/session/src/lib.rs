@@ -12,6 +12,7 @@
 //! | plan a compaction | [`Branch::plan`] |
 //! | judge and write new entries | [`validate`], [`compose`] |
 //! | write an old file, or one branch, as a new session | [`migrate`], [`fork`] |
+//! | know what Pi's own settings and models say | [`settings`] |
 //!
 //! Rules are cited as in the description of the format (`S8.5`). What is meant to differ from Pi stands in
 //! `DIFFERENCES.md` beside this crate.
@@ -83,6 +84,7 @@ pub mod problem;
 pub mod receipt;
 pub mod refusal;
 mod scan;
+pub mod settings;
 mod shape;
 mod source;
 mod splice;
