@@ -147,7 +147,7 @@ impl<'a> Chain<'a> {
     }
 
     fn add(&mut self, draft: &Draft) -> Result<(), BranchError> {
-        let id = self.fresh_id();
+        let id = time::fresh_id(|id| is_taken(&self.branch, &self.entries, id), self.random);
         let count = Count::before(draft, &self.branch, self.time_ms)?;
         let stamp = Stamp { id: &id, parent: self.parent.as_deref(), timestamp: &self.time };
         let mut line = draft.entry_json(Some(&stamp), count.as_ref().map(Count::as_counted).as_ref()).into_bytes();
@@ -157,21 +157,11 @@ impl<'a> Chain<'a> {
         self.entries.push(ComposedEntry { id, line });
         Ok(())
     }
+}
 
-    /// An id that the file does not have and the chain neither; a long one after 100 collisions (S4.2).
-    fn fresh_id(&mut self) -> String {
-        for _ in 0..100 {
-            let id = time::short_id((self.random)());
-            if !self.is_taken(&id) {
-                return id;
-            }
-        }
-        time::uuid((self.random)())
-    }
-
-    fn is_taken(&self, id: &str) -> bool {
-        self.branch.tree().known_id(id).is_some() || self.entries.iter().any(|entry| entry.id == id)
-    }
+/// Whether the file has this id, or names it, or the chain so far.
+fn is_taken(branch: &Branch, chain: &[ComposedEntry], id: &str) -> bool {
+    branch.tree().known_id(id).is_some() || chain.iter().any(|entry| entry.id == id)
 }
 
 /// Puts a draft behind a branch, as if it had been appended.

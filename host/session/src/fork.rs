@@ -101,6 +101,41 @@ pub fn fork(
     Kept::of(&branch, &text)?.write(new, random)
 }
 
+/// A new session of the whole of another, all branches, as `pi --fork` makes it: a new header, and every line that Pi would
+/// read, byte for byte. An old session is migrated first.
+///
+/// `random` gives 16 random bytes at each call, for the ids of entries of version 1.
+///
+/// ```
+/// use pi_session::fork::{NewSession, fork_whole};
+///
+/// let session = "{\"type\":\"session\",\"version\":3,\"id\":\"old\"}\nno JSON\n{\"type\":\"custom\",\"id\":\"a\"}\n";
+/// let new = NewSession { id: "new", now_ms: 0, cwd: "/work", parent_session: Some("/old.jsonl") };
+/// let forked = fork_whole(session.as_bytes(), &new, &mut || [7; 16])?;
+/// assert!(forked.text.ends_with(b"\"parentSession\":\"/old.jsonl\"}\n{\"type\":\"custom\",\"id\":\"a\"}\n"));
+/// # Ok::<_, pi_session::fork::ForkError>(())
+/// ```
+///
+/// # Errors
+/// [`ForkError::Migrate`].
+pub fn fork_whole(
+    session: &[u8],
+    new: &NewSession<'_>,
+    random: &mut dyn FnMut() -> [u8; 16],
+) -> Result<Forked, ForkError> {
+    let migrated = migrate(session, random)?;
+    let is_header = |line: Json<'_>| line.get("type").and_then(Json::as_str).as_deref() == Some("session");
+    let counts = |line: &&[u8]| Json::parse(line).is_ok_and(|json| json.is_truthy() && !is_header(json));
+    let (mut text, mut entries) = (header(new).into_bytes(), 0);
+    for line in migrated.split(|byte| *byte == b'\n').filter(counts) {
+        text.push(b'\n');
+        text.extend_from_slice(line);
+        entries += 1;
+    }
+    text.push(b'\n');
+    Ok(Forked { text, entries })
+}
+
 fn leaf_of(tree: &Tree) -> Result<EntryIx, ForkError> {
     match tree.leaf() {
         Leaf::At(ix) => Ok(ix),
@@ -176,7 +211,7 @@ impl<'b> Kept<'b> {
             self.places.iter().filter_map(|place| self.branch.item(*place).id).map(str::to_owned).collect();
         let mut parent = leaf.map(str::to_owned);
         for label in self.labels(&taken) {
-            let id = fresh_id(&taken, random);
+            let id = time::fresh_id(|id| taken.contains(id), random);
             let json = parsed(label, self.line(label))?;
             let (own, above) = (quoted(&id), json_or_null(parent.as_deref()));
             let members = [
@@ -233,7 +268,7 @@ fn parsed<'l>(entry: &Entry, line: &'l [u8]) -> Result<Json<'l>, ForkError> {
     Ok(Json::parse(line).map_err(changed)?)
 }
 
-fn header(new: &NewSession<'_>) -> String {
+pub(crate) fn header(new: &NewSession<'_>) -> String {
     let (id, cwd) = (quoted(new.id), quoted(new.cwd));
     let (timestamp, parent) = (quoted(&time::iso(new.now_ms)), new.parent_session.map(quoted));
     let mut members = vec![
@@ -247,12 +282,6 @@ fn header(new: &NewSession<'_>) -> String {
     object(&members)
 }
 
-fn json_or_null(id: Option<&str>) -> String {
+pub(crate) fn json_or_null(id: Option<&str>) -> String {
     id.map_or_else(|| "null".to_owned(), quoted)
-}
-
-/// A short id that nobody has; a long one after 100 collisions (S4.2).
-fn fresh_id(taken: &HashSet<String>, random: &mut dyn FnMut() -> [u8; 16]) -> String {
-    let short = (0..100).map(|_| time::short_id(random())).find(|id| !taken.contains(id));
-    short.unwrap_or_else(|| time::uuid(random()))
 }

@@ -10,8 +10,10 @@
 //! | follow a branch | [`Branch`] |
 //! | see what the model sees | [`Branch::context`], [`Branch::messages`], [`Branch::tokens`] |
 //! | plan a compaction | [`Branch::plan`] |
-//! | judge and write new entries | [`validate`], [`compose`] |
-//! | write an old file, or one branch, as a new session | [`migrate`], [`fork`] |
+//! | create a session, append, branch, reset, leave a branch with a summary | [`Session`], [`NewEntry`] |
+//! | go on from a branch in a new session (fork, clone) | [`Session::fork`], [`fork`] |
+//! | judge and write what plugins propose | [`validate`], [`compose`] |
+//! | write an old file as version 3 | [`migrate`] |
 //! | know what Pi's own settings and models say | [`settings`] |
 //!
 //! Rules are cited as in the description of the format (`S8.5`). What is meant to differ from Pi stands in
@@ -77,14 +79,20 @@ pub mod header;
 mod ids;
 pub mod json;
 mod load;
+mod message;
 pub mod migrate;
+mod new_entry;
 mod pairing;
 mod paths;
 pub mod problem;
 pub mod receipt;
 pub mod refusal;
 mod scan;
+<<<<<<< HEAD
 pub mod settings;
+=======
+pub mod session;
+>>>>>>> ff484cc (pi-session: create, append, branch, reset, summarise, fork and clone by a program; properties; forks compared with Pi)
 mod shape;
 mod source;
 mod splice;
@@ -99,4 +107,6 @@ pub mod validate;
 mod walk;
 
 pub use branch::Branch;
+pub use new_entry::{BranchSummary, NewEntry};
+pub use session::Session;
 pub use tree::Tree;

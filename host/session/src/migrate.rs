@@ -110,19 +110,11 @@ impl Old<'_> {
 
     /// A new id, and the entry before as parent.
     fn identity(&mut self) -> [Change<'static>; 2] {
-        let id = self.fresh_id();
+        let id = time::fresh_id(|id| self.taken.contains(id), self.random);
+        self.taken.insert(id.clone());
         let parent = self.last.replace(id.clone()).map_or("null".to_owned(), |parent| quoted(&parent));
         self.lines.push(Some(id.clone()));
         [set("id", &quoted(&id)), set("parentId", &parent)]
-    }
-
-    /// A short id that nobody has; a long one after 100 collisions (S4.2).
-    fn fresh_id(&mut self) -> String {
-        let random = &mut self.random;
-        let short = (0..100).map(|_| time::short_id(random())).find(|id| !self.taken.contains(id));
-        let id = short.unwrap_or_else(|| time::uuid(random()));
-        self.taken.insert(id.clone());
-        id
     }
 
     /// The index becomes the id; one of the header, or out of range, names nothing and goes (S11.3).

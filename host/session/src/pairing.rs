@@ -79,6 +79,32 @@ impl Pairs {
     }
 }
 
+/// What the context says of a call.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub(crate) enum Answers {
+    /// It waits for its result.
+    Open,
+    /// It has its result.
+    Answered,
+    /// It is not there.
+    NoCall,
+}
+
+/// Whether the latest call of this id waits for its result. Looks from the end back, so the usual case costs little.
+pub(crate) fn answers(branch: &Branch, call: &str) -> Result<Answers, BranchError> {
+    let mut cache = EndsCache::default();
+    for entry in branch.context().entries.iter().rev() {
+        let ends = cache.ends(branch, entry.place, entry.shown)?;
+        if ends.result.as_deref() == Some(call) {
+            return Ok(Answers::Answered);
+        }
+        if ends.calls.iter().any(|id| id == call) {
+            return Ok(Answers::Open);
+        }
+    }
+    Ok(Answers::NoCall)
+}
+
 impl EndsCache {
     /// What the entry at `place` shows of calls and results.
     fn ends(&mut self, branch: &Branch, place: u32, shown: Shown) -> Result<Arc<Ends>, BranchError> {

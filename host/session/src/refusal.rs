@@ -31,6 +31,12 @@ impl Rule {
     pub const NO_SESSION: Rule = Rule("S2.3");
     /// Pi has no leaf here, since the last entry has no id.
     pub const NO_LEAF: Rule = Rule("S2.2");
+    /// A session's id is none that Pi would take.
+    pub const SESSION_ID: Rule = Rule("S1.3");
+    /// A tool's result without an open call.
+    pub const PAIRING: Rule = Rule("S5");
+    /// There is no entry of that id to go on from, or to name.
+    pub const PARENT: Rule = Rule("S8.1");
     /// Another run has proposed something for the same target, and it is still pending.
     pub const PENDING: Rule = Rule("pending");
     /// The draft names an entry that is not in the file yet.

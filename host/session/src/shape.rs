@@ -108,7 +108,7 @@ fn check_call(call: Json<'_>) -> Result<(), String> {
 }
 
 /// The text under `field`, which must be there.
-fn text_of(object: Json<'_>, field: &str) -> Result<String, String> {
+pub(crate) fn text_of(object: Json<'_>, field: &str) -> Result<String, String> {
     match object.get(field) {
         Some(value) => match value.as_str() {
             Some(text) => Ok(text.into_owned()),

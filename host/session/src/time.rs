@@ -129,6 +129,12 @@ pub fn short_id(random: [u8; 16]) -> String {
     hex(&random[..4])
 }
 
+/// An id that nobody has: a short one, or after 100 collisions a long one (S4.2).
+pub(crate) fn fresh_id(is_taken: impl Fn(&str) -> bool, random: &mut dyn FnMut() -> [u8; 16]) -> String {
+    let short = (0..100).map(|_| short_id(random())).find(|id| !is_taken(id));
+    short.unwrap_or_else(|| uuid(random()))
+}
+
 /// The random bytes as a UUID of version 4, for when short ids keep colliding (S4.2).
 pub fn uuid(random: [u8; 16]) -> String {
     uuid_of_version(0x40, random)

@@ -11,7 +11,7 @@ use crate::branch::{Branch, Origin};
 use crate::draft::Draft;
 use crate::pairing::EndsCache;
 use crate::refusal::Refusal;
-pub(crate) use place::{appendable, writable_id};
+pub(crate) use place::{appendable, has_leaf, writable, writable_id};
 use std::sync::Arc;
 use walk::{Rules, Walked};
 

@@ -6,7 +6,9 @@ use std::path::Path;
 use std::sync::Arc;
 
 use common::js::Js;
+use common::oracle::Oracle;
 use pi_session::fork::{ForkError, Forked, NewSession, fork};
+use pi_session::header::Version;
 use pi_session::tree::Leaf;
 use pi_session::{Branch, Tree};
 
@@ -141,4 +143,51 @@ fn the_context_of_a_fork_is_that_of_the_branch() {
 fn said(branch: &Branch) -> Option<Vec<String>> {
     let given = branch.context().entries.iter().map(|entry| branch.messages(entry)).collect::<Result<Vec<_>, _>>();
     Some(given.ok()?.concat())
+}
+
+/// Every branch of random sessions, odd ones too, as the real Pi forks it.
+#[test]
+fn pi_forks_odd_sessions_the_same() {
+    common::deep(|| {
+        let Some(mut oracle) = Oracle::start() else { return };
+        let file = std::env::temp_dir().join(format!("pi-session-odd-forks-{}.jsonl", std::process::id()));
+        let mut compared = 0;
+        for seed in 1..250 {
+            let session = common::generate::session(seed);
+            let tree = Tree::from_bytes(&session);
+            if tree.header().is_none_or(|header| header.version != Version::V3) || tree.leaf() == Leaf::NoId {
+                continue;
+            }
+            std::fs::write(&file, &session).expect("the temporary directory can be written to");
+            for ix in tree.all().step_by(5).filter(|ix| tree.by_id(tree.id(*ix)) == Some(*ix)) {
+                let leaf = tree.id(ix);
+                let (Ok(ours), false) = (forked(&session, Some(leaf)), leaf.contains('\u{fffd}')) else { continue };
+                same_as_pi(&ours, &oracle.branched(&file, leaf, 0), seed);
+                compared += 1;
+            }
+        }
+        let _ = std::fs::remove_file(&file);
+        eprintln!("{compared} forks are as Pi makes them");
+        assert!(compared > 300, "{compared} forks compared");
+    });
+}
+
+/// The same entries after JavaScript's number rules; ids of labels that were written again differ.
+fn same_as_pi(ours: &Forked, pi: &Js, seed: u64) {
+    let ours = String::from_utf8_lossy(&ours.text).into_owned();
+    let theirs: Vec<String> = pi.get("lines").expect("lines").items().iter().filter_map(Js::as_text).collect();
+    let values = |lines: &[&str]| lines.iter().skip(1).map(|line| with_parent(line)).collect::<Vec<_>>();
+    let (ours, theirs) = (ours.lines().collect::<Vec<_>>(), theirs.iter().map(String::as_str).collect::<Vec<_>>());
+    assert_eq!(values(&ours), values(&theirs), "seed {seed}");
+}
+
+/// A root without a parent, or with one that is no text, stays so here; Pi writes `null`.
+fn with_parent(line: &str) -> String {
+    let mut entry = Js::parse(line.as_bytes());
+    let is_named = entry.get("parentId").and_then(Js::as_text).is_some_and(|parent| !parent.is_empty());
+    let is_label = entry.get("type").and_then(Js::as_text).as_deref() == Some("label");
+    if let (false, false, Js::Object(members)) = (is_named, is_label, &mut entry) {
+        members.insert("parentId".encode_utf16().collect(), Js::Null);
+    }
+    if is_label { without_label_ids(line) } else { entry.canonical() }
 }

@@ -13,7 +13,7 @@ use crate::json::Json;
 use crate::refusal::{Refusal, Rule};
 use crate::shape::{Owner, check_content};
 use crate::strict::RawJson;
-use crate::tree::{Leaf, Status};
+use crate::tree::{EntryIx, Leaf, Status, Tree};
 
 /// What is known of a branch before the first draft is judged.
 pub(super) struct Placed {
@@ -72,7 +72,12 @@ fn has_calls(replacement: &RawJson) -> bool {
 
 /// Whether anything may be appended behind this branch at all (S3, S11.2, S2.2).
 pub(crate) fn appendable(branch: &Branch) -> Result<(), Refusal> {
-    let tree = branch.tree();
+    writable(branch.tree())?;
+    has_leaf(branch.tree(), branch.leaf())
+}
+
+/// Whether anything may be appended to this file (S2.3, S3, S11.2).
+pub(crate) fn writable(tree: &Tree) -> Result<(), Refusal> {
     let version = tree.header().filter(|_| tree.status() == Status::Session).map(|header| header.version);
     let (rule, message) = match version {
         None => (Rule::NO_SESSION, "the file has no session header yet: nothing can hang on it"),
@@ -80,12 +85,18 @@ pub(crate) fn appendable(branch: &Branch) -> Result<(), Refusal> {
             (Rule::OLD_VERSION, "the session is of an old version: run `pi-graft session migrate` first")
         }
         Some(Version::Newer) => (Rule::NEWER_VERSION, "the session is of a version above 3, which is never written to"),
-        Some(Version::V3) if branch.in_file() == 0 && tree.leaf() != Leaf::None => {
-            (Rule::NO_LEAF, "Pi has no leaf in this file, since its last entry has no id: name an entry to go on from")
-        }
         Some(Version::V3) => return Ok(()),
     };
     Err(Refusal::new(rule, message))
+}
+
+/// Whether it is known what an entry would hang on: where Pi is left without a leaf, one has to be named (S2.2).
+pub(crate) fn has_leaf(tree: &Tree, leaf: Option<EntryIx>) -> Result<(), Refusal> {
+    if leaf.is_some() || tree.leaf() != Leaf::NoId {
+        return Ok(());
+    }
+    let message = "Pi has no leaf in this file, since its last entry has no id: name an entry to go on from";
+    Err(Refusal::new(Rule::NO_LEAF, message))
 }
 
 /// An edit that may stand, or why not.

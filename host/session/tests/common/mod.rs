@@ -7,6 +7,7 @@ pub mod js;
 pub mod oracle;
 pub mod report;
 pub mod scene;
+pub mod script;
 pub mod typical;
 
 /// Runs a test with room for values nested thousands deep, since these comparisons recurse.

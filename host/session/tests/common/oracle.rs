@@ -43,6 +43,22 @@ impl Oracle {
         self.ask("append", file, &format!(r#""drafts":{drafts}"#))
     }
 
+    /// The session that Pi makes by these calls, a JSON array, at a time that stands still.
+    pub fn make(&mut self, calls: &str, now_ms: i64) -> Js {
+        self.ask("make", Path::new(""), &format!(r#""calls":{calls},"opts":{{"now":{now_ms}}}"#))
+    }
+
+    /// The file that Pi makes of the branch that ends in `leaf`.
+    pub fn branched(&mut self, file: &Path, leaf: &str, now_ms: i64) -> Js {
+        let leaf = pi_session::json::quoted(leaf);
+        self.ask("branched", file, &format!(r#""leaf":{leaf},"opts":{{"now":{now_ms}}}"#))
+    }
+
+    /// The file that Pi makes of the whole session.
+    pub fn forked(&mut self, file: &Path, now_ms: i64) -> Js {
+        self.ask("forked", file, &format!(r#""opts":{{"now":{now_ms}}}"#))
+    }
+
     fn ask(&mut self, command: &str, file: &Path, more: &str) -> Js {
         let file = file.to_str().expect("temporary paths are UTF-8");
         writeln!(self.asks, r#"{{"cmd":"{command}","file":"{file}",{more}}}"#).expect("the oracle runs");
