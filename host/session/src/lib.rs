@@ -88,11 +88,8 @@ pub mod problem;
 pub mod receipt;
 pub mod refusal;
 mod scan;
-<<<<<<< HEAD
-pub mod settings;
-=======
 pub mod session;
->>>>>>> ff484cc (pi-session: create, append, branch, reset, summarise, fork and clone by a program; properties; forks compared with Pi)
+pub mod settings;
 mod shape;
 mod source;
 mod splice;
