@@ -74,6 +74,7 @@ pub mod draft;
 pub mod entry;
 mod facts;
 pub mod fork;
+pub mod grafts;
 pub mod handover;
 pub mod header;
 mod ids;

@@ -11,6 +11,9 @@ use crate::entry::EntryKind;
 use crate::json::{Json, Kind, quoted};
 use crate::strict::canonical;
 
+/// Where in a compaction's `details` its receipt stands.
+const INSIDE: &str = "pi-graft";
+
 /// The `data` of a receipt.
 #[derive(Clone, PartialEq, Eq, Debug, Default)]
 pub struct Receipt {
@@ -52,6 +55,15 @@ impl Receipt {
             content: text("content"),
             continues: text("continues"),
         })
+    }
+
+    /// The receipt that an entry is, or that stands in the `details` of one that a bridge handed to Pi.
+    pub fn of_entry(entry: Json<'_>) -> Option<Receipt> {
+        match &*entry.get("type")?.as_str()? {
+            "custom" if entry.get("customType")?.as_str()? == RECEIPT_TYPE => Receipt::parse(entry.get("data")?),
+            "compaction" => Receipt::parse(entry.get("details")?.get(INSIDE)?),
+            _ => None,
+        }
     }
 
     /// The same as JSON.
@@ -99,6 +111,15 @@ pub struct Found {
     pub receipt: Receipt,
     /// Whether the entries behind it are, by its own sum of their contents, what it speaks of.
     pub complete: bool,
+    /// It stands in the `details` of a compaction that a bridge handed to Pi, which is then its one draft.
+    pub inside: bool,
+}
+
+impl Found {
+    /// The places of the receipt and of what it speaks of.
+    pub fn places(&self) -> std::ops::RangeInclusive<u32> {
+        self.place..=self.place + if self.inside { 0 } else { self.receipt.entries }
+    }
 }
 
 /// The receipts behind `place` (all, if `None`) that are in the file, root first.
@@ -109,7 +130,8 @@ pub fn receipts(branch: &Branch, behind: Option<u32>) -> Result<Vec<Found>, Bran
     for place in behind.map_or(0, |place| place + 1)..branch.len() {
         if let Some(receipt) = receipt_at(branch, place)? {
             let complete = is_complete(branch, place, &receipt)?;
-            found.push(Found { place, receipt, complete });
+            let inside = branch.facts(place).kind == EntryKind::Compaction;
+            found.push(Found { place, receipt, complete, inside });
         }
     }
     Ok(found)
@@ -125,7 +147,15 @@ pub fn receipts_of(branch: &Branch, plugin: &str, handler: &str, trigger: &str) 
 
 /// Those of `drafts` that are not behind the receipt at `place`, by their index.
 pub fn missing(branch: &Branch, place: u32, drafts: &[Draft]) -> Result<Vec<u32>, BranchError> {
-    let mut there = contents_behind(branch, place, usize::MAX)?;
+    missing_behind(branch, &[place], drafts)
+}
+
+/// Those of `drafts` that are behind none of the receipts at `places` (a batch, and what continues it), by their index.
+pub fn missing_behind(branch: &Branch, places: &[u32], drafts: &[Draft]) -> Result<Vec<u32>, BranchError> {
+    let mut there = Vec::new();
+    for place in places {
+        there.extend(contents_behind(branch, *place, usize::MAX)?);
+    }
     let mut missing = Vec::new();
     for (index, draft) in (0..).zip(drafts) {
         let content = content_of_draft(draft);
@@ -137,13 +167,21 @@ pub fn missing(branch: &Branch, place: u32, drafts: &[Draft]) -> Result<Vec<u32>
     Ok(missing)
 }
 
-/// The receipt at `place`, if one stands there.
+/// The receipt at `place`, if one stands there: as an entry, or in a compaction's `details`.
 fn receipt_at(branch: &Branch, place: u32) -> Result<Option<Receipt>, BranchError> {
     let item = branch.item(place);
-    if !is_receipt(&item) {
-        return Ok(None);
+    let may_be = is_receipt(&item) || (item.id.is_some() && item.facts.kind == EntryKind::Compaction);
+    if may_be { branch.read(place, Receipt::of_entry) } else { Ok(None) }
+}
+
+/// The receipt at `place` and the drafts behind it that are in the file, as JSON: what a graft was made of, told by itself.
+pub fn drafts_at(branch: &Branch, place: u32) -> Result<Option<(Receipt, Vec<String>)>, BranchError> {
+    let Some(receipt) = receipt_at(branch, place)? else { return Ok(None) };
+    let mut drafts = Vec::new();
+    for place in places_behind(branch, place, receipt.entries as usize) {
+        drafts.extend(branch.read(place, draft_of)?);
     }
-    branch.read(place, |entry| Receipt::parse(entry.get("data")?))
+    Ok(Some((receipt, drafts)))
 }
 
 /// Whether the entry is a receipt, and in the file.
@@ -153,23 +191,25 @@ pub fn is_receipt(item: &Item<'_>) -> bool {
 
 /// Whether what stands behind the receipt is all that it speaks of.
 fn is_complete(branch: &Branch, place: u32, receipt: &Receipt) -> Result<bool, BranchError> {
-    let contents = contents_behind(branch, place, receipt.entries as usize)?;
-    let all_there = contents.len() == receipt.entries as usize;
-    let same = receipt.content.is_none() || receipt.content == sum(contents.into_iter());
-    Ok(all_there && same)
+    Ok(is_whole(receipt, contents_behind(branch, place, receipt.entries as usize)?))
 }
 
-/// Contents of the entries directly behind `place` that could be a batch's, at most `max`.
+/// Contents of the entries directly behind `place` that could be a batch's, at most `max`; of a compaction that holds its
+/// receipt itself, its own.
 fn contents_behind(branch: &Branch, place: u32, max: usize) -> Result<Vec<Option<String>>, BranchError> {
-    let mut contents = Vec::new();
-    for place in (place + 1..branch.len()).take(max) {
-        let item = branch.item(place);
-        if item.id.is_none() || is_receipt(&item) || !may_be_grafted(item.facts.kind) {
-            break;
-        }
-        contents.push(branch.read(place, content)?);
-    }
-    Ok(contents)
+    places_behind(branch, place, max).map(|place| branch.read(place, content)).collect()
+}
+
+/// The places that [`contents_behind`] reads.
+fn places_behind(branch: &Branch, place: u32, max: usize) -> impl Iterator<Item = u32> {
+    let inside = branch.facts(place).kind == EntryKind::Compaction;
+    let first = if inside { place } else { place + 1 };
+    let end = if inside { first + 1 } else { branch.in_file() };
+    let is_drafts = |place: &u32| {
+        let item = branch.item(*place);
+        !is_receipt(&item) && may_be_grafted(item.facts.kind)
+    };
+    (first..end).take(max).take_while(is_drafts)
 }
 
 /// Whether an entry of this type may stand in a batch (S12.1).
@@ -178,27 +218,75 @@ fn may_be_grafted(kind: EntryKind) -> bool {
     matches!(kind, Custom | CustomMessage | Compaction | ContextEdit)
 }
 
-/// What an entry and the draft it came from have in common, in one spelling.
+/// The members that an entry has from its draft.
 ///
-/// Not among it: id, parent, time, and what the host or Pi counts. A compaction that keeps none names itself.
-fn content(entry: Json<'_>) -> Option<String> {
-    let kind = entry.get("type")?.as_str()?;
-    let fields: &[&str] = match &*kind {
+/// Not among them: id, parent, time, and what the host or Pi counts.
+fn members_of(kind: &str) -> Option<&'static [&'static str]> {
+    Some(match kind {
         "custom" => &["customType", "data"],
         "custom_message" => &["customType", "content", "display", "details"],
         "compaction" => &["summary", "firstKeptEntryId", "details", "usage"],
         "context_edit" => &["targetId", "replacement"],
         _ => return None,
-    };
+    })
+}
+
+/// What an entry and the draft it came from have in common, in one spelling. A compaction that keeps none names itself.
+fn content(entry: Json<'_>) -> Option<String> {
+    let kind = entry.get("type")?.as_str()?;
     let own_id = entry.get("id").and_then(|id| id.as_str());
-    let mut out = kind.into_owned();
-    for field in fields {
-        let value = entry.get(field).filter(|value| *field != "firstKeptEntryId" || value.as_str() != own_id);
-        let is_unsaid = |value: &Json<'_>| *field == "firstKeptEntryId" && value.kind() == Kind::Null;
+    let mut out = kind.clone().into_owned();
+    for field in members_of(&kind)? {
         out.push('\n');
-        out.push_str(&value.filter(|value| !is_unsaid(value)).map_or(Some(String::new()), canonical)?);
+        let value = entry.get(field).filter(|value| *field != "firstKeptEntryId" || value.as_str() != own_id);
+        let value = value.filter(|value| *field != "firstKeptEntryId" || value.kind() != Kind::Null);
+        out.push_str(&match value {
+            None => String::new(),
+            Some(value) if kind == "compaction" && *field == "details" => canonical_details(value)?,
+            Some(value) => canonical(value)?,
+        });
     }
     Some(out)
+}
+
+/// A compaction's details in one spelling, without the receipt that may stand in them.
+fn canonical_details(details: Json<'_>) -> Option<String> {
+    let own = own_details(details)?;
+    if own == "null" { Some(String::new()) } else { canonical(Json::parse(own.as_bytes()).ok()?) }
+}
+
+/// The details of a compaction without the receipt that may stand in them; `null` where there was nothing else.
+fn own_details(details: Json<'_>) -> Option<String> {
+    if details.get(INSIDE).is_none() {
+        return Some(details.to_text().into_owned());
+    }
+    let own: Vec<_> = details.members().filter(|(key, _)| !key.is(INSIDE)).collect();
+    match &own[..] {
+        [] => Some("null".to_owned()),
+        // Details that were no object were put there.
+        [(key, value)] if key.is("details") && value.kind() != Kind::Object => Some(value.to_text().into_owned()),
+        own => {
+            let members = own.iter().map(|(key, value)| format!("{}:{}", quoted(&key.text()), value.to_text()));
+            Some(format!("{{{}}}", members.collect::<Vec<_>>().join(",")))
+        }
+    }
+}
+
+/// The draft that an entry came from, as JSON.
+fn draft_of(entry: Json<'_>) -> Option<String> {
+    let kind = entry.get("type")?.as_str()?;
+    let own_id = entry.get("id").and_then(|id| id.as_str());
+    let mut out = format!("{{\"type\":{}", quoted(&kind));
+    for field in members_of(&kind)? {
+        let Some(value) = entry.get(field) else { continue };
+        let text = match *field {
+            "firstKeptEntryId" if value.as_str() == own_id => "null".into(),
+            "details" if kind == "compaction" => own_details(value)?.into(),
+            _ => value.to_text(),
+        };
+        out.push_str(&format!(",{}:{text}", quoted(field)));
+    }
+    Some(out + "}")
 }
 
 /// The same of a draft.
@@ -223,4 +311,53 @@ fn sum(mut contents: impl Iterator<Item = Option<String>>) -> Option<String> {
 fn fnv(bytes: &[u8]) -> u64 {
     let step = |hash: u64, byte: &u8| (hash ^ u64::from(*byte)).wrapping_mul(0x0000_0100_0000_01b3);
     bytes.iter().fold(0xcbf2_9ce4_8422_2325, step)
+}
+
+/// Finds whole batches among lines that pass by in the file's order.
+///
+/// What stands between the lines of a batch and could not be in one is passed over.
+#[derive(Debug, Default)]
+pub struct Passing {
+    /// A receipt, the contents behind it, and how many lines may yet pass.
+    open: Option<(Receipt, Vec<Option<String>>, u32)>,
+}
+
+/// Lines of others that may stand among those of a batch; more are not looked at.
+const AMONG: u32 = 8;
+
+impl Passing {
+    /// Takes the next line; the receipt of the batch that is whole with it. Costs nothing for a line that has nothing to do
+    /// with a graft.
+    pub fn pass(&mut self, line: &[u8]) -> Option<Receipt> {
+        let named = memchr::memmem::find(line, b"pi-graft").is_some();
+        if self.open.is_none() && !named {
+            return None;
+        }
+        let entry = Json::parse(line).ok()?;
+        match Receipt::of_entry(entry).filter(|_| named) {
+            Some(receipt) if entry.get("summary").is_some() => {
+                return is_whole(&receipt, vec![content(entry)]).then_some(receipt);
+            }
+            Some(receipt) => self.open = Some((receipt.clone(), Vec::new(), receipt.entries.saturating_add(AMONG))),
+            None => self.take(entry),
+        }
+        let (receipt, contents, left) = self.open.as_ref()?;
+        if *left > 0 && contents.len() < receipt.entries as usize {
+            return None;
+        }
+        let (receipt, contents, _) = self.open.take()?;
+        is_whole(&receipt, contents).then_some(receipt)
+    }
+
+    fn take(&mut self, entry: Json<'_>) {
+        let Some((_, contents, left)) = &mut self.open else { return };
+        contents.extend(content(entry).map(Some));
+        *left = left.saturating_sub(1);
+    }
+}
+
+/// Whether these contents are all that a receipt speaks of.
+fn is_whole(receipt: &Receipt, contents: Vec<Option<String>>) -> bool {
+    let all_there = contents.len() == receipt.entries as usize;
+    all_there && (receipt.content.is_none() || receipt.content == sum(contents.into_iter()))
 }

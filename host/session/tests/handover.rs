@@ -5,7 +5,7 @@ mod common;
 use common::scene::{Scene, compaction, message_draft, omit};
 use pi_session::draft::Draft;
 use pi_session::handover::{self, Handed, Handover, Offered};
-use pi_session::receipt::Receipt;
+use pi_session::receipt::{self, Passing, Receipt, receipts_of};
 
 fn chat() -> Scene {
     Scene::new(
@@ -120,6 +120,31 @@ fn in_place_of_pis_compaction_the_receipt_stands_in_the_details() {
     assert_eq!(details.get("readFiles").map(|v| v.to_text().into_owned()).as_deref(), Some("[\"a\"]"));
     let said = Receipt::parse(details.get("pi-graft").expect("the receipt")).expect("a receipt");
     assert_eq!((said.batch.as_str(), said.entries, said.content.is_some()), ("b1", 1, true));
+}
+
+/// Pi writes that compaction itself: the receipt in it counts like one before it, the compaction is its one draft.
+#[test]
+fn a_compaction_that_pi_took_is_known_by_the_receipt_in_its_details() {
+    for details in [None, Some(r#"{"readFiles":["a"]}"#), Some("[1,2]"), Some("null")] {
+        let scene = chat();
+        let draft = Draft::compaction("sum", Some("u2"), details, None).expect("well formed");
+        let taken = handover::compaction(&scene.branch(), &scene.accept(std::slice::from_ref(&draft)), &receipt("b1"));
+        let taken = taken.expect("it holds").expect("it is one compaction");
+        let line = format!(
+            "{{\"type\":\"compaction\",\"id\":\"k1\",\"parentId\":\"a3\",\"timestamp\":\"2026-01-02T00:00:00.000Z\",{}\n",
+            &taken[1..]
+        );
+        let changed = line.replace("\"sum\"", "\"another summary\"");
+        for (line, whole) in [(line, true), (changed, false)] {
+            let branch = Scene { text: format!("{}{line}", scene.text) }.branch();
+            let found = receipts_of(&branch, "trim", "on-entry", "a3").expect("readable");
+            assert_eq!(found.iter().map(|found| found.complete).collect::<Vec<_>>(), [whole], "{details:?}");
+            assert_eq!(found[0].places(), found[0].place..=found[0].place);
+            let left = receipt::missing(&branch, found[0].place, std::slice::from_ref(&draft)).expect("readable");
+            assert_eq!(left.is_empty(), whole);
+            assert_eq!(Passing::default().pass(line.as_bytes()).is_some(), whole);
+        }
+    }
 }
 
 #[test]

@@ -4,7 +4,7 @@ mod common;
 
 use common::scene::{Scene, compaction, message_draft, omit, replace};
 use pi_session::draft::Draft;
-use pi_session::receipt::{Receipt, is_receipt, missing, receipts, receipts_of};
+use pi_session::receipt::{Passing, Receipt, content_sum, drafts_at, is_receipt, missing, receipts, receipts_of};
 
 fn chat() -> Scene {
     Scene::new(
@@ -172,4 +172,31 @@ fn a_receipt_is_read_as_it_was_written() {
     let receipt = Receipt { reason: "a \"quoted\"\nreason".into(), continues: Some("b0".into()), ..receipt() };
     let json = receipt.to_json();
     assert_eq!(Receipt::parse(pi_session::json::Json::parse(json.as_bytes()).expect("JSON")), Some(receipt));
+}
+
+/// A graft that has to be made again is taken from the file.
+#[test]
+fn the_drafts_of_a_batch_are_read_back_from_the_file() {
+    let branch = grafted().branch();
+    let place = receipts(&branch, None).expect("readable")[0].place;
+    let (said, read) = drafts_at(&branch, place).expect("readable").expect("a receipt");
+    assert_eq!(said.batch, "b1");
+    let list = format!("[{}]", read.join(","));
+    let again = Draft::list_from_json(&list).expect("they are drafts");
+    assert_eq!(content_sum(&again), said.content);
+    assert_eq!(drafts_at(&branch, 0).expect("readable"), None);
+}
+
+/// Lines pass by in the file's order; somebody's line may stand among those of a batch.
+#[test]
+fn a_batch_is_whole_when_its_last_line_has_passed() {
+    let text = grafted().text;
+    let passed = |lines: &mut dyn Iterator<Item = &str>| {
+        let mut passing = Passing::default();
+        lines.filter_map(|line| passing.pass(line.as_bytes())).count()
+    };
+    assert_eq!(passed(&mut text.lines()), 1);
+    assert_eq!(passed(&mut text.lines().take(text.lines().count() - 1)), 0, "one is missing");
+    let among = r#"{"type":"message","id":"x","parentId":"a2","message":{"role":"user","content":"hi"}}"#;
+    assert_eq!(passed(&mut text.lines().flat_map(|line| [line, among])), 1);
 }

@@ -1,0 +1,89 @@
+//! Which grafts Pi has loaded, and which it has passed over (product 5).
+
+use pi_session::Tree;
+use pi_session::grafts::{Fate, Grafts, News};
+use pi_session::tree::Pushed;
+
+/// `id<parent what`: a message of Pi's, `R2` a receipt of two drafts, `c` a custom entry, `J` a rejoin. What each said.
+fn told(drawing: &str) -> (Tree, Grafts, Vec<(String, News)>) {
+    let mut tree = Tree::new();
+    tree.push(0, br#"{"type":"session","version":3,"id":"s"}"#);
+    let (mut grafts, mut news, mut offset) = (Grafts::default(), Vec::new(), 100);
+    for word in drawing.split_whitespace() {
+        let (place, what) = word.split_once(':').expect("id<parent:what");
+        let (id, parent) = place.split_once('<').expect("id<parent");
+        let members = match what.split_at(1) {
+            ("R", count) => format!(
+                r#""type":"custom","customType":"pi-graft.run","data":{{"batch":"b","plugin":"p","handler":"on-entry","trigger":"t","entries":{count}}}"#
+            ),
+            ("J", _) => r#""type":"custom","customType":"pi-graft.rejoin""#.to_owned(),
+            ("c", _) => r#""type":"custom","customType":"x""#.to_owned(),
+            _ => r#""type":"message","message":{"role":"user","content":"hi"}"#.to_owned(),
+        };
+        let line = format!(r#"{{{members},"id":"{id}","parentId":"{parent}"}}"#);
+        let Pushed::Entry(ix) = tree.push(offset, line.as_bytes()) else { panic!("{line}") };
+        offset += line.len() as u64 + 1;
+        news.push((id.to_owned(), grafts.note(&tree, ix, line.as_bytes())));
+    }
+    (tree, grafts, news)
+}
+
+fn fates(drawing: &str) -> Vec<Fate> {
+    told(drawing).1.all().iter().map(|graft| graft.fate).collect()
+}
+
+fn of<'a>(news: &'a [(String, News)], id: &str) -> &'a News {
+    &news.iter().find(|(of, _)| of == id).expect("it is there").1
+}
+
+#[test]
+fn a_graft_is_known_once_an_entry_of_pis_hangs_on_it() {
+    assert_eq!(fates("a1<:m r1<a1:R1 n1<r1:c"), [Fate::Unproven]);
+    let (_, grafts, news) = told("a1<:m r1<a1:R1 n1<r1:c u2<n1:m");
+    assert_eq!(grafts.all()[0].fate, Fate::Known);
+    assert_eq!(of(&news, "u2"), &News { on_graft: true, ..News::default() });
+    assert_eq!(fates("a1<:m r1<a1:R1 n1<r1:c r2<n1:R1 n2<r2:c u2<n2:m"), [Fate::Known, Fate::Known]);
+}
+
+#[test]
+fn a_graft_that_pis_next_entry_goes_beside_is_orphaned() {
+    let (_, grafts, news) = told("a1<:m r1<a1:R1 n1<r1:c r2<n1:R1 n2<r2:c u2<a1:m");
+    assert_eq!(grafts.all().iter().map(|graft| graft.fate).collect::<Vec<_>>(), [Fate::Orphaned, Fate::Orphaned]);
+    let news = of(&news, "u2");
+    assert_eq!((news.orphaned.len(), news.branched, news.on_graft), (2, false, false));
+}
+
+#[test]
+fn branching_off_before_a_known_graft_is_the_users_will() {
+    let (_, grafts, news) = told("a1<:m r1<a1:R1 n1<r1:c u2<n1:m u3<a1:m");
+    assert_eq!(grafts.all()[0].fate, Fate::Known);
+    assert_eq!(of(&news, "u3"), &News { branched: true, ..News::default() });
+}
+
+/// The reopened Pi goes on behind the rejoin, on the branch of the line that was passed over.
+#[test]
+fn a_rejoin_orphans_the_misplaced_graft_and_is_none_of_pis() {
+    let (_, grafts, news) = told("a1<:m u2<a1:m r1<a1:R1 n1<r1:c j<u2:J");
+    assert_eq!(grafts.all().iter().map(|graft| graft.fate).collect::<Vec<_>>(), [Fate::Orphaned, Fate::Unproven]);
+    assert_eq!(of(&news, "j").orphaned.len(), 1);
+    let (_, grafts, news) = told("a1<:m u2<a1:m r1<a1:R1 n1<r1:c j<u2:J u3<j:m");
+    assert_eq!(grafts.all()[1].fate, Fate::Known);
+    assert!(of(&news, "u3").on_graft);
+    let (.., news) = told("a1<:m u2<a1:m r1<a1:R1 n1<r1:c j<u2:J u3<u2:m");
+    assert_eq!((of(&news, "u3").orphaned.len(), of(&news, "u3").branched), (1, false), "a rejoin is passed over, too");
+}
+
+/// More drafts than the receipt speaks of are none of ours, and so is what hangs elsewhere.
+#[test]
+fn what_is_not_behind_the_receipt_is_pis() {
+    assert_eq!(fates("a1<:m r1<a1:R1 n1<r1:c x<n1:c"), [Fate::Known]);
+    assert_eq!(fates("a1<:m r1<a1:R2 x<a1:c n1<r1:c"), [Fate::Orphaned], "torn, and somebody wrote");
+}
+
+#[test]
+fn a_pi_that_says_where_it_stands_has_loaded_what_is_before() {
+    let (tree, mut grafts, _) = told("a1<:m r1<a1:R1 n1<r1:c");
+    grafts.seen_from(&tree, tree.by_id("n1").expect("there"));
+    assert_eq!(grafts.all()[0].fate, Fate::Known);
+    assert!(!grafts.is_unproven(tree.by_id("n1").expect("there")));
+}
