@@ -10,6 +10,7 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use divan::{Bencher, black_box};
+use pi_graft::daemon::links::Bell;
 use pi_graft::daemon::session::Session;
 use pi_graft::daemon::settings::Settings;
 use pi_graft::daemon::world::{World, now_ms};
@@ -47,7 +48,7 @@ fn steps(bencher: Bencher<'_, '_>, megabytes: usize, script: &str) {
             count += 1;
             stage.write_entry(count);
         })
-        .bench_local_refs(|()| session.step(&stage.world, Vec::new()).expect("a step"));
+        .bench_local_refs(|()| session.step(&stage.world, Bell::default()).expect("a step"));
 }
 
 struct Stage {
@@ -80,7 +81,7 @@ impl Stage {
     /// The session, read to its end.
     fn open(&self) -> Session {
         let mut session = Session::open(&self.world, &self.path).expect("it opens").expect("a session");
-        let _ = session.step(&self.world, Vec::new()).expect("a step");
+        let _ = session.step(&self.world, Bell::default()).expect("a step");
         session
     }
 

@@ -12,3 +12,4 @@ pub mod journal;
 pub mod sandbox;
 pub mod shipped;
 pub mod steps;
+pub mod wire;

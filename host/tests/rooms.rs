@@ -7,17 +7,18 @@ use std::fs;
 use std::path::{Path, PathBuf};
 
 /// Each room, and the rooms that it may name: only such as stand above it. The command line may name them all.
-const ROOMS: [(&str, &[&str]); 10] = [
+const ROOMS: [(&str, &[&str]); 11] = [
     ("sandbox", &[]),
     ("files", &[]),
     ("config", &[]),
     ("steps", &[]),
+    ("wire", &[]),
     ("shipped", &["sandbox", "config"]),
     ("journal", &["files"]),
     ("deliver", &["files", "journal", "steps"]),
-    ("daemon", &["sandbox", "files", "config", "steps", "shipped", "journal", "deliver"]),
+    ("daemon", &["sandbox", "files", "config", "steps", "shipped", "journal", "deliver", "wire"]),
     ("demo", &["sandbox", "files", "config", "steps", "shipped", "journal", "deliver", "daemon"]),
-    ("cli", &["sandbox", "files", "config", "steps", "shipped", "journal", "deliver", "daemon", "demo"]),
+    ("cli", &["sandbox", "files", "config", "steps", "shipped", "journal", "deliver", "daemon", "demo", "wire"]),
 ];
 
 /// Crates that one room alone names.

@@ -1,5 +1,6 @@
 //! End to end: the real binary, real components, real files and signals.
 
+mod peer;
 mod stage;
 mod talk;
 
@@ -10,4 +11,5 @@ mod hostile;
 mod oddities;
 mod once;
 mod pending;
+mod socket;
 mod untouched;

@@ -13,7 +13,7 @@ use crate::daemon::world::{World, now_ms};
 use crate::daemon::{Daemon, Summary};
 use crate::deliver::settle::Times;
 use crate::files::append::RealDisk;
-use crate::files::lock::{RootLock, lock_root, private_dir, runtime_dir};
+use crate::files::lock::{RootLock, lock_root, private_dir, runtime_dir, socket_path};
 use crate::files::{FilesError, locate};
 use crate::journal::Journal;
 use crate::sandbox::{PiCompaction, Plugin, Sandbox, SandboxOptions};
@@ -58,7 +58,7 @@ pub fn run(args: &RunArgs, config: Option<&Path>, json: bool) -> Result<Outcome,
     // A dry run writes nothing, so it may stand beside a daemon.
     let _locks = if args.dry_run { Vec::new() } else { lock_roots(&world.settings.roots)? };
     let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build().map_err(Failure::problem)?;
-    let summary = runtime.block_on(follow(Arc::clone(&world), args))?;
+    let summary = runtime.block_on(follow(Arc::clone(&world), args, &config))?;
     crate::daemon::tell(&summary);
     if args.once {
         let outcome = report(&summary, args, json);
@@ -67,7 +67,7 @@ pub fn run(args: &RunArgs, config: Option<&Path>, json: bool) -> Result<Outcome,
     Ok(Outcome::Done)
 }
 
-async fn follow(world: Arc<World>, args: &RunArgs) -> Result<Summary, Failure> {
+async fn follow(world: Arc<World>, args: &RunArgs, config: &Config) -> Result<Summary, Failure> {
     let stop = CancellationToken::new();
     stop_on_signal(stop.clone());
     let daemon = Daemon::new(world);
@@ -77,7 +77,12 @@ async fn follow(world: Arc<World>, args: &RunArgs) -> Result<Summary, Failure> {
             daemon.once(&files, stop).await
         }
         false => {
-            info!("following; end with Ctrl-C");
+            // A dry run has no store, so it is not the one that may speak for it.
+            let socket = if args.dry_run { None } else { Some(socket_path(&runtime_dir(), &config.state.dir)?) };
+            let daemon = match socket {
+                Some(path) => daemon.with_socket(path),
+                None => daemon,
+            };
             daemon.run(stop).await
         }
     };

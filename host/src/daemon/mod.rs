@@ -5,8 +5,11 @@
 //! session are handled in file order while sessions run side by side.
 
 pub mod dispatch;
+pub mod links;
 pub mod session;
 pub mod settings;
+mod slots;
+pub mod socket;
 pub mod step;
 mod watch;
 pub mod world;
@@ -24,10 +27,13 @@ use tracing::{debug, info, warn};
 use crate::files::locate::{self, Found};
 use crate::files::{FileId, FilesError};
 use crate::journal::JournalError;
+use crate::wire::bridge::FromPi;
+use crate::wire::control::{Reply, Request};
 
-use dispatch::{SettledDone, SettledJob};
-use session::{Session, StepError, Tally};
-use step::Next;
+use dispatch::SettledDone;
+use session::Tally;
+use slots::{Slot, Stepped};
+use socket::{Conn, Listening};
 use world::World;
 
 /// Pause between two walks over the roots where events come.
@@ -36,12 +42,6 @@ const WALK_EVERY: Duration = Duration::from_secs(60);
 const POLL_EVERY: Duration = Duration::from_secs(1);
 /// Pause before a walk that an event asked for: many directories that come and go are one walk.
 const WALK_SOON: Duration = Duration::from_millis(100);
-/// First pause after a step that failed; doubled at each further failure.
-const RETRY_AFTER: Duration = Duration::from_secs(1);
-/// The longest such pause.
-const RETRY_MOST: Duration = Duration::from_secs(60);
-/// Idle sessions that stay in memory; the others are read anew when something happens to them.
-const KEEP_LOADED: usize = 64;
 /// `on-settled` runs at one time.
 const SETTLED_RUNS: usize = 4;
 
@@ -55,28 +55,12 @@ pub enum Event {
     Stepped(PathBuf, Box<Stepped>),
     /// A worker has finished an `on-settled` run, or lost it to a bug of ours.
     Settled(PathBuf, Option<Box<SettledDone>>),
-}
-
-/// How a step ended.
-pub struct Stepped {
-    session: Option<Session>,
-    result: Result<Next, StepError>,
-}
-
-/// A session's place in the loop.
-#[derive(Default)]
-struct Slot {
-    session: Option<Session>,
-    working: bool,
-    /// Something happened while it was with a worker.
-    again: bool,
-    due: Option<Instant>,
-    waiting: Option<&'static str>,
-    settled: Vec<SettledDone>,
-    /// `on-settled` runs under way.
-    jobs: usize,
-    failures: u32,
-    used: u64,
+    /// A bridge said something.
+    FromPi(Conn, FromPi),
+    /// The command line wants something.
+    Control(Conn, Request),
+    /// A connection has ended.
+    Gone(u64),
 }
 
 /// What a whole run of the daemon did, for `--once` and the log.
@@ -115,6 +99,10 @@ pub struct Daemon {
     clock: u64,
     walk_at: Option<Instant>,
     summary: Summary,
+    /// Where the socket is to be.
+    socket: Option<PathBuf>,
+    /// The connections of bridges, and the session that each has.
+    linked: HashMap<u64, PathBuf>,
 }
 
 impl Daemon {
@@ -134,7 +122,15 @@ impl Daemon {
             clock: 0,
             walk_at: None,
             summary: Summary::default(),
+            socket: None,
+            linked: HashMap::new(),
         }
+    }
+
+    /// The same with a socket at `path` while it follows: for bridges and the command line.
+    #[must_use]
+    pub fn with_socket(self, path: PathBuf) -> Daemon {
+        Daemon { socket: Some(path), ..self }
     }
 
     /// Follows the roots until `stop` is cancelled.
@@ -143,8 +139,10 @@ impl Daemon {
     /// [`DaemonError`] if the store cannot be read.
     pub async fn run(mut self, stop: CancellationToken) -> Result<Summary, DaemonError> {
         let watching = watch::watch(&self.world.settings.roots, self.to.clone());
+        let listening = self.listen();
         let every = if watching.unwatched > 0 { POLL_EVERY } else { WALK_EVERY };
         self.begin()?;
+        info!("following; end with Ctrl-C");
         let mut walks = tokio::time::interval(every);
         while !stop.is_cancelled() {
             let (due, walk_at) = (self.due.first().map(|(at, _)| *at), self.walk_at);
@@ -159,6 +157,8 @@ impl Daemon {
                 () = sleep_until(due) => self.wake_due(),
             }
         }
+        // Whoever asks now is better told at once that nobody answers.
+        drop(listening);
         self.finish().await
     }
 
@@ -201,6 +201,19 @@ impl Daemon {
         Ok(())
     }
 
+    /// The daemon is worth having without a socket too: sessions that no bridge has are served as ever.
+    fn listen(&self) -> Option<Listening> {
+        let path = self.socket.as_ref()?;
+        let listening = socket::listen(path, self.to.clone());
+        listening.inspect_err(|e| warn!("neither bridges nor `pi-graft status` can connect: {e}")).ok()
+    }
+
+    fn control(&self, conn: &Conn, request: &Request) {
+        let error = format!("{request:?}: not in this version");
+        conn.send(&Reply::Error { error });
+        conn.close();
+    }
+
     fn is_busy(&self) -> bool {
         self.slots.values().any(|slot| slot.working || slot.jobs > 0)
     }
@@ -223,16 +236,6 @@ impl Daemon {
         Ok(self.summary)
     }
 
-    /// A step that ended while the daemon ends: its `on-settled` runs are asked for again at the next start.
-    fn stepped_last(&mut self, path: &Path, stepped: Stepped) {
-        let slot = self.slot(path);
-        slot.working = false;
-        if let Ok(next) = stepped.result {
-            slot.waiting = next.waiting;
-            self.summary.tally.add(&next.tally);
-        }
-    }
-
     fn hear(&mut self, event: Event) {
         match event {
             Event::Changed(path) => {
@@ -247,33 +250,27 @@ impl Daemon {
             Event::Settled(path, done) => {
                 self.job_ended(&path);
                 if let Some(done) = done {
-                    self.slot(&path).settled.push(*done);
+                    self.slot(&path).bell.settled.push(*done);
                 }
                 self.touch(&path);
             }
-        }
-    }
-
-    /// The slot may be another one than the run began with, if the file went away meanwhile.
-    fn job_ended(&mut self, path: &Path) {
-        let slot = self.slot(path);
-        slot.jobs = slot.jobs.saturating_sub(1);
-    }
-
-    /// Wakes a session because of what is to be seen of its file; one that failed is left alone until its pause is over.
-    fn wake(&mut self, path: &Path) {
-        let pausing = self.slots.get(path).is_some_and(|slot| slot.failures > 0 && slot.due.is_some());
-        if !pausing {
-            self.touch(path);
+            Event::FromPi(conn, message) => self.hear_pi(conn, message),
+            Event::Control(conn, request) => self.control(&conn, &request),
+            Event::Gone(conn) => self.left(conn, None),
         }
     }
 
     /// Whether a path that an event named is a session below a root, reached without a link.
     fn is_followed(&self, path: &Path) -> bool {
-        let settings = &self.world.settings;
-        let below = settings.roots.iter().any(|root| path.starts_with(root));
         let plain = std::fs::symlink_metadata(path).is_ok_and(|meta| meta.is_file());
-        below && plain && settings.is_inside(path) && (settings.by_path)(path)
+        plain && self.is_below(path) && (self.world.settings.by_path)(path)
+    }
+
+    /// Whether a path is below a root, no link leading out of it. Its directory need not be there yet.
+    fn is_below(&self, path: &Path) -> bool {
+        let settings = &self.world.settings;
+        let is_there = path.parent().is_some_and(|dir| std::fs::symlink_metadata(dir).is_ok());
+        settings.roots.iter().any(|root| path.starts_with(root)) && (!is_there || settings.is_inside(path))
     }
 
     /// Looks at every file below the roots and wakes those that changed.
@@ -316,165 +313,6 @@ impl Daemon {
                 warn!("{e}");
             }
         });
-    }
-
-    fn slot(&mut self, path: &Path) -> &mut Slot {
-        self.slots.entry(path.to_path_buf()).or_default()
-    }
-
-    /// Makes a step of the session at `path`, now or as soon as its worker is done.
-    fn touch(&mut self, path: &Path) {
-        self.clock += 1;
-        let clock = self.clock;
-        let slot = self.slot(path);
-        slot.used = clock;
-        if slot.working {
-            slot.again = true;
-            return;
-        }
-        slot.working = true;
-        let (session, settled) = (slot.session.take(), std::mem::take(&mut slot.settled));
-        if let Some(due) = slot.due.take() {
-            self.due.remove(&(due, path.to_path_buf()));
-        }
-        self.start(path.to_path_buf(), session, settled);
-    }
-
-    fn start(&self, path: PathBuf, session: Option<Session>, settled: Vec<SettledDone>) {
-        let (world, to, steps) = (Arc::clone(&self.world), self.to.clone(), Arc::clone(&self.steps));
-        tokio::spawn(async move {
-            let _permit = steps.acquire_owned().await;
-            let at = path.clone();
-            let work = tokio::task::spawn_blocking(move || step_session(&world, &at, session, settled));
-            let stepped = work.await.unwrap_or_else(|panic| Stepped::panicked(&panic));
-            // The receiver is gone only when the daemon has ended.
-            let _ = to.send(Event::Stepped(path, Box::new(stepped)));
-        });
-    }
-
-    fn stepped(&mut self, path: &Path, stepped: Stepped) {
-        let slot = self.slot(path);
-        slot.working = false;
-        slot.session = stepped.session;
-        match stepped.result {
-            Ok(next) => self.plan(path, next),
-            Err(e) => self.failed(path, &e),
-        }
-        if self.slots.get_mut(path).is_some_and(|slot| std::mem::take(&mut slot.again)) {
-            self.wake(path);
-        }
-        self.drop_idle();
-    }
-
-    fn plan(&mut self, path: &Path, next: Next) {
-        self.summary.tally.add(&next.tally);
-        self.summary.failed.remove(path);
-        let slot = self.slot(path);
-        slot.failures = 0;
-        if slot.waiting != next.waiting
-            && let Some(why) = next.waiting
-        {
-            debug!(session = %path.display(), "waiting: {why}");
-        }
-        slot.waiting = next.waiting;
-        slot.jobs += next.jobs.len();
-        next.jobs.into_iter().for_each(|job| self.start_job(path.to_path_buf(), job));
-        if let Some(after) = next.after {
-            self.wake_at(path, Instant::now() + after);
-        }
-    }
-
-    fn start_job(&self, path: PathBuf, job: SettledJob) {
-        debug!(session = %path.display(), plugin = job.plugin.name(), "an on-settled run begins");
-        let (to, runs) = (self.to.clone(), Arc::clone(&self.settled_runs));
-        tokio::spawn(async move {
-            let _permit = runs.acquire_owned().await;
-            let done = tokio::task::spawn_blocking(move || job.work()).await;
-            let _ = to.send(Event::Settled(path, done.ok().map(Box::new)));
-        });
-    }
-
-    /// The session is read anew after a pause; at once, if it was merely replaced.
-    fn failed(&mut self, path: &Path, error: &StepError) {
-        let slot = self.slot(path);
-        slot.session = None;
-        slot.failures += 1;
-        let pause = (RETRY_AFTER * 2u32.saturating_pow(slot.failures.min(16) - 1)).min(RETRY_MOST);
-        if !error.is_quiet() {
-            warn!(session = %path.display(), "{error}; trying again in {} s", pause.as_secs());
-            self.summary.failed.insert(path.to_path_buf(), error.to_string());
-            self.wake_at(path, Instant::now() + pause);
-        } else if matches!(error, StepError::Replaced(_)) && self.slot(path).failures < 3 {
-            self.slot(path).again = true;
-        } else {
-            self.slots.remove(path);
-        }
-    }
-
-    fn wake_at(&mut self, path: &Path, at: Instant) {
-        let slot = self.slot(path);
-        let old = slot.due.replace(at);
-        if let Some(old) = old {
-            self.due.remove(&(old, path.to_path_buf()));
-        }
-        self.due.insert((at, path.to_path_buf()));
-    }
-
-    fn wake_due(&mut self) {
-        let now = Instant::now();
-        while let Some((at, path)) = self.due.first().cloned().filter(|(at, _)| *at <= now) {
-            self.due.remove(&(at, path.clone()));
-            self.slot(&path).due = None;
-            self.touch(&path);
-        }
-    }
-
-    /// Lets go of the text and index of sessions that nothing happens to.
-    fn drop_idle(&mut self) {
-        let idle = |slot: &Slot| slot.session.is_some() && !slot.working && slot.jobs == 0;
-        let mut loaded: Vec<(u64, PathBuf)> =
-            self.slots.iter().filter(|(_, s)| idle(s)).map(|(path, s)| (s.used, path.clone())).collect();
-        if loaded.len() <= KEEP_LOADED {
-            return;
-        }
-        loaded.sort_unstable();
-        for (_, path) in &loaded[..loaded.len() - KEEP_LOADED] {
-            let slot = self.slot(path);
-            slot.session = None;
-            if slot.due.is_none() && slot.waiting.is_none() {
-                self.slots.remove(path);
-            }
-        }
-    }
-}
-
-fn step_session(world: &World, path: &Path, session: Option<Session>, settled: Vec<SettledDone>) -> Stepped {
-    let opened = match session {
-        _ if world.is_ending() => Ok(None),
-        // A directory on the way to it may have become a link since it was last looked at.
-        _ if !world.settings.is_named(path) && !world.settings.is_inside(path) => {
-            debug!(session = %path.display(), "not below a root any more");
-            Ok(None)
-        }
-        Some(session) => Ok(Some(session)),
-        None => Session::open(world, path),
-    };
-    match opened {
-        Err(e) => Stepped { session: None, result: Err(e) },
-        Ok(None) => Stepped { session: None, result: Ok(Next::default()) },
-        Ok(Some(mut session)) => {
-            let result = session.step(world, settled);
-            Stepped { session: Some(session), result }
-        }
-    }
-}
-
-impl Stepped {
-    /// A bug of ours cost this session its step, and nothing else: it is read anew.
-    fn panicked(panic: &tokio::task::JoinError) -> Stepped {
-        let source = std::io::Error::other(format!("a bug in pi-graft: {panic}"));
-        let error = FilesError::Io { path: PathBuf::new(), source };
-        Stepped { session: None, result: Err(error.into()) }
     }
 }
 

@@ -14,7 +14,8 @@ use crate::files::append::{Mtime, Place};
 use crate::files::{FilesError, locate};
 use crate::journal::{Batch, Intent, Recorded};
 
-use super::dispatch::{SettledDone, SettledJob};
+use super::dispatch::SettledJob;
+use super::links::Bell;
 use super::session::{Session, StepError, Tally};
 use super::world::{World, now_ms, random};
 
@@ -26,6 +27,8 @@ const HELD_PAUSE: Duration = Duration::from_secs(2);
 const CYCLE: &str = "the parents of the last entry lead in a circle (S8.5); see `pi-graft session validate`";
 /// Why something waits where what was looked at is not what the file ends in any more.
 const WROTE: &str = "somebody wrote at this moment";
+/// Why something waits where a bridge is.
+const BRIDGED: &str = "a Pi with a bridge has this session";
 /// Why something waits when the daemon was told to end.
 const ENDING: &str = "pi-graft is ending; it goes on at the next start";
 
@@ -47,17 +50,17 @@ impl Session {
     ///
     /// # Errors
     /// [`StepError`]; the session is then to be dropped and opened anew.
-    pub fn step(&mut self, world: &World, settled: Vec<SettledDone>) -> Result<Next, StepError> {
+    pub fn step(&mut self, world: &World, bell: Bell) -> Result<Next, StepError> {
         self.check_file()?;
         let first = self.read_to == 0;
         if self.read_new(world)? || first {
             self.note_writing();
         }
         self.recover(world)?;
-        for done in settled {
+        for done in bell.settled {
             self.absorb(world, done)?;
         }
-        let mut next = self.settle(world)?;
+        let mut next = if bell.bridges.is_empty() { self.settle(world)? } else { self.bridged() };
         next.tally = std::mem::take(&mut self.tally);
         Ok(next)
     }
@@ -115,6 +118,12 @@ impl Session {
         }
         gone.into_iter().try_for_each(|recorded| world.journal.finish(recorded))?;
         Ok(())
+    }
+
+    /// What is pending for a session that a bridge has is not written by us: Pi would not see it.
+    fn bridged(&self) -> Next {
+        let waits = !self.pending.is_empty() || !self.record.later.is_empty();
+        Next { waiting: waits.then_some(BRIDGED), ..Next::default() }
     }
 
     /// Delivers what can be delivered now, and says what the rest waits for.

@@ -50,11 +50,23 @@ fn others_can_write(meta: &Metadata) -> bool {
     meta.uid() != rustix::process::geteuid().as_raw() || meta.mode() & 0o022 != 0
 }
 
-/// The user's runtime directory for sockets and locks: `$XDG_RUNTIME_DIR/pi-graft`, else one in the temporary directory.
+/// The user's runtime directory for sockets and locks: `$PI_GRAFT_RUNTIME_DIR`, else `$XDG_RUNTIME_DIR/pi-graft`, else one
+/// in the temporary directory.
 #[must_use]
 pub fn runtime_dir() -> PathBuf {
-    match std::env::var_os("XDG_RUNTIME_DIR") {
-        Some(dir) if !dir.is_empty() => PathBuf::from(dir).join("pi-graft"),
-        _ => std::env::temp_dir().join(format!("pi-graft-{}", rustix::process::geteuid().as_raw())),
-    }
+    let set = |name| std::env::var_os(name).filter(|dir| !dir.is_empty()).map(PathBuf::from);
+    let of_user = || std::env::temp_dir().join(format!("pi-graft-{}", rustix::process::geteuid().as_raw()));
+    set("PI_GRAFT_RUNTIME_DIR")
+        .or_else(|| set("XDG_RUNTIME_DIR").map(|dir| dir.join("pi-graft")))
+        .unwrap_or_else(of_user)
+}
+
+/// Where the socket of the daemon with this state directory is: one daemon has a state directory, so the name is its own.
+///
+/// # Errors
+/// [`FilesError::Io`] if the state directory is not there.
+pub fn socket_path(runtime: &Path, state: &Path) -> Result<PathBuf, FilesError> {
+    let meta = std::fs::metadata(state).map_err(FilesError::io(state))?;
+    let FileId { dev, ino } = FileId::of(&meta);
+    Ok(runtime.join(format!("state-{dev:x}-{ino:x}.sock")))
 }
