@@ -11,10 +11,14 @@ mod failure;
 mod find;
 mod open;
 mod out;
+mod paint;
 mod preview;
+mod progress;
 mod run;
 mod session;
 mod shell;
+mod text;
+mod when;
 
 use std::path::PathBuf;
 use std::process::ExitCode;
@@ -84,6 +88,7 @@ pub fn main() -> ExitCode {
 }
 
 fn run(cli: &Cli) -> Result<Outcome, Failure> {
+    progress::allow(cli.json);
     let mut out = Out::stdout(cli.json);
     let outcome = match &cli.command {
         Command::Demo(args) => demo::run(args),

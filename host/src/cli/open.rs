@@ -14,6 +14,7 @@ use crate::files::{FileId, FilesError};
 
 use super::cores::on_all_cores;
 use super::failure::Failure;
+use super::progress::Progress;
 
 /// Entries whose lines are looked at together; what is made of them is in memory until it is printed.
 pub const AT_ONCE: usize = 1024;
@@ -49,10 +50,13 @@ impl Opened {
                 entries.push(ix);
             }
         };
+        let progress = Progress::of("reading", meta.len());
         let whole = reading.lines(0, |offset, line| {
             note(tree.push(offset, line));
+            progress.add(line.len() as u64 + 1);
             true
         });
+        drop(progress);
         let whole = whole.map_err(io)?;
         // What was there before and stands behind the last line end has none in it.
         let len = meta.len().max(whole);

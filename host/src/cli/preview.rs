@@ -2,6 +2,9 @@
 
 use pi_session::json::{Json, Kind};
 
+use super::paint::Ink;
+use super::text::seen;
+
 /// Characters that are shown of one text; at most.
 const MOST: usize = 400;
 
@@ -34,17 +37,47 @@ fn system(sections: Option<Json<'_>>, tools: Option<Json<'_>>, content: &str) ->
     format!("{content}{}{}", count(sections, "sections"), count(tools, "tools")).trim_start().to_owned()
 }
 
-/// What an entry is and says, in one line.
+/// What an entry is, and what it says in one line.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct Preview {
+    /// The role of its message, else its type.
+    pub what: String,
+    /// What it says.
+    pub said: String,
+}
+
+impl Preview {
+    /// The ink that its kind has wherever entries are listed.
+    #[must_use]
+    pub fn ink(&self) -> Ink {
+        ink(&self.what)
+    }
+}
+
+/// The ink of a role or type.
 #[must_use]
-pub fn entry(line: Json<'_>) -> String {
-    let [kind, said] = line.get_all(["type", "message"]);
-    let kind = text(kind);
+pub fn ink(what: &str) -> Ink {
+    match what {
+        "user" | "bashExecution" => Ink::Blue,
+        "assistant" => Ink::Green,
+        "toolResult" => Ink::Cyan,
+        "compaction" | "branch_summary" | "context_edit" | "compactionSummary" | "branchSummary" => Ink::Magenta,
+        "custom_message" | "custom" | "session_info" | "label" => Ink::Yellow,
+        _ => Ink::Dim,
+    }
+}
+
+/// What an entry is and says.
+#[must_use]
+pub fn entry(line: Json<'_>) -> Preview {
+    let [kind, message] = line.get_all(["type", "message"]);
+    let what = text(kind);
+    if what == "message" {
+        let (role, said) = message.map(with_role).unwrap_or_default();
+        return Preview { what: if role.is_empty() { what } else { role }, said };
+    }
     let named = |a, b| line.get_all([a, b]).map(text);
-    let said = match kind.as_str() {
-        "message" => {
-            let (role, said) = said.map(with_role).unwrap_or_default();
-            return if role.is_empty() && said.is_empty() { kind } else { format!("{role} {said}") };
-        }
+    let said = match what.as_str() {
         "model_change" => named("provider", "modelId").join("/"),
         "thinking_level_change" => text(line.get("thinkingLevel")),
         "usage" => format!("{} {}", text(line.get("kind")), named("provider", "model").join("/")),
@@ -54,12 +87,12 @@ pub fn entry(line: Json<'_>) -> String {
         "custom_message" => named("customType", "content").join(": "),
         "label" => {
             let [target, label] = named("targetId", "label");
-            format!("{target} {label:?}")
+            if label.is_empty() { format!("{target} no label any more") } else { format!("{target} [{label}]") }
         }
         "session_info" => text(line.get("name")),
         _ => String::new(),
     };
-    format!("{kind} {said}")
+    Preview { what, said }
 }
 
 fn edit([target, new]: [Option<Json<'_>>; 2]) -> String {
@@ -95,11 +128,15 @@ fn block(block: Json<'_>) -> String {
     }
 }
 
-/// Line ends and other control characters are spaces, so that a text cannot paint on the terminal.
+/// The beginning of a text in one line: white space is one space, and what could paint on the terminal a sign.
 #[must_use]
 pub fn one_line(text: &str) -> String {
-    let visible = text.chars().take(MOST).map(|c| if c.is_control() { ' ' } else { c });
-    visible.collect::<String>().split_whitespace().collect::<Vec<_>>().join(" ")
+    let mut line = String::new();
+    for word in text.chars().take(MOST).collect::<String>().split_whitespace() {
+        line.push_str(if line.is_empty() { "" } else { " " });
+        line.push_str(&seen(word));
+    }
+    line
 }
 
 #[cfg(test)]
@@ -132,6 +169,6 @@ mod tests {
 
     #[test]
     fn a_text_cannot_paint_on_the_terminal() {
-        assert_eq!(one_line("a\u{1b}[31mred\u{7}"), "a [31mred");
+        assert_eq!(one_line("a\u{1b}[31mred\u{7}"), "a␛[31mred␇");
     }
 }

@@ -39,7 +39,7 @@ impl FileId {
 #[derive(Debug, thiserror::Error)]
 pub enum FilesError {
     /// The system refused; the path says where.
-    #[error("{}: {source}", path.display())]
+    #[error("{}: {source}", shown(path))]
     Io {
         /// The file or directory.
         path: PathBuf,
@@ -47,25 +47,25 @@ pub enum FilesError {
         source: io::Error,
     },
     /// A directory, a pipe or a device: no session can be in it.
-    #[error("{}: not a regular file, so no session; name the session's .jsonl file", path.display())]
+    #[error("{}: not a regular file, so no session; name the session's .jsonl file", shown(path))]
     NoFile {
         /// What was named.
         path: PathBuf,
     },
     /// Somebody wrote, replaced or shortened the file since it was checked (S12.8). Nothing was written.
-    #[error("{}: the file changed since it was checked; nothing was written", path.display())]
+    #[error("{}: the file changed since it was checked; nothing was written", shown(path))]
     Changed {
         /// The file.
         path: PathBuf,
     },
     /// Another pi-graft holds the file or the root at this moment.
-    #[error("{}: another pi-graft works here; stop it, or give this one other roots", path.display())]
+    #[error("{}: another pi-graft works here; stop it, or give this one other roots", shown(path))]
     Busy {
         /// The locked thing.
         path: PathBuf,
     },
     /// There is no room for the whole batch. Nothing was written.
-    #[error("{}: no room for {bytes} bytes; free some disk space, the graft is kept", path.display())]
+    #[error("{}: no room for {bytes} bytes; free some disk space, the graft is kept", shown(path))]
     NoRoom {
         /// The file.
         path: PathBuf,
@@ -73,7 +73,7 @@ pub enum FilesError {
         bytes: usize,
     },
     /// The write stopped half way and could not be completed; recovery completes it (product.md section 6).
-    #[error("{}: only {written} of {bytes} bytes could be written at {offset}: {source}", path.display())]
+    #[error("{}: only {written} of {bytes} bytes could be written at {offset}: {source}", shown(path))]
     Torn {
         /// The file.
         path: PathBuf,
@@ -86,6 +86,14 @@ pub enum FilesError {
         /// What the system said.
         source: io::Error,
     },
+}
+
+/// A path for people: a control character in it, a line end too, stands as an escape.
+#[must_use]
+pub fn shown(path: &Path) -> String {
+    let text = path.to_string_lossy();
+    let plain = |c: char| if c.is_control() { c.escape_default().to_string() } else { c.to_string() };
+    text.chars().map(plain).collect()
 }
 
 impl FilesError {

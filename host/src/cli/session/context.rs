@@ -10,6 +10,7 @@ use pi_session::json::Json;
 use super::File;
 use crate::cli::failure::{Failure, Outcome};
 use crate::cli::out::{Out, grouped, js_number, quoted};
+use crate::cli::paint::{Ink, Row};
 use crate::cli::preview;
 
 /// Arguments of `session context`.
@@ -89,11 +90,16 @@ fn write_text(branch: &Branch, context: &Entries, out: &mut Out) -> Result<(), F
     let tokens = branch.tokens(context)?;
     let ModelName { provider, model } = branch.model()?.unwrap_or(ModelName { provider: None, model: None });
     let name = |json: Option<String>| json.map_or_else(|| "?".to_owned(), |json| json.trim_matches('"').to_owned());
-    out.line(format!("leaf      {}", branch.leaf_id().unwrap_or("none")))?;
-    out.line(format!("model     {}/{}", name(provider), name(model)))?;
-    out.line(format!("thinking  {}", branch.thinking_level()?.trim_matches('"')))?;
     let how = if tokens.usage_at.is_some() { "as reported, and estimated behind it" } else { "estimated" };
-    out.line(format!("tokens    {} ({how})", grouped(tokens.total as u64)))?;
+    let lines = [
+        ("leaf", branch.leaf_id().unwrap_or("none").to_owned()),
+        ("model", format!("{}/{}", name(provider), name(model))),
+        ("thinking", branch.thinking_level()?.trim_matches('"').to_owned()),
+        ("tokens", format!("{} ({how})", grouped(tokens.total as u64))),
+    ];
+    for (name, value) in lines {
+        out.paint(&Row::new().column(Ink::Dim, 10, name).and(Ink::Plain, &value))?;
+    }
     out.line("")?;
     for entry in &context.entries {
         write_row(branch, entry, out)?;
@@ -103,25 +109,30 @@ fn write_text(branch: &Branch, context: &Entries, out: &mut Out) -> Result<(), F
 
 fn write_row(branch: &Branch, entry: &ContextEntry, out: &mut Out) -> Result<(), Failure> {
     let item = branch.item(entry.place);
-    let (id, mark) = (item.id.unwrap_or("-"), mark(entry.shown));
+    let id = preview::one_line(item.id.unwrap_or("-"));
+    let row = |tokens: &str, what: &str, ink| {
+        let row = Row::new().and(Ink::Dim, &format!("{id:<8} {tokens:>8} "));
+        row.and(Ink::Magenta, mark(entry.shown)).and(ink, &format!(" {what:<17} "))
+    };
     if let Shown::Omitted { by } = entry.shown {
         let by = branch.item(by).id.unwrap_or("-");
-        out.row(&format!("{id:<10} {:>7} {mark} {:<17} left out by {by}", 0, item.facts.role.as_str()))?;
+        let row = row("0", item.facts.role.as_str(), Ink::Dim);
+        out.paint(&row.and(Ink::Dim, &format!("left out by {by}")))?;
     }
     let tokens = grouped(branch.shown_tokens(entry));
     for message in branch.messages(entry)? {
         let json = Json::parse(message.as_bytes()).map_err(Failure::problem)?;
         let role = json.get("role").and_then(Json::as_str).unwrap_or_default();
-        out.row(&format!("{id:<10} {tokens:>7} {mark} {role:<17} {}", preview::message(json)))?;
+        out.paint(&row(&tokens, &role, preview::ink(&role)).and(Ink::Plain, &preview::message(json)))?;
     }
     Ok(())
 }
 
 /// A sign for entries that an edit changes.
-fn mark(shown: Shown) -> char {
+fn mark(shown: Shown) -> &'static str {
     match shown {
-        Shown::Replaced { .. } => '~',
-        Shown::Omitted { .. } => '-',
-        Shown::AsIs | Shown::Nothing => ' ',
+        Shown::Replaced { .. } => "~",
+        Shown::Omitted { .. } => "-",
+        Shown::AsIs | Shown::Nothing => " ",
     }
 }

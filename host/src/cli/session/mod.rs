@@ -8,6 +8,7 @@ mod migrate;
 mod plan;
 mod quiet;
 mod remove;
+mod shape;
 mod show;
 mod stats;
 mod tree;

@@ -11,7 +11,9 @@ use super::validate::version;
 use crate::cli::failure::{Failure, Outcome};
 use crate::cli::open::{AT_ONCE, Opened};
 use crate::cli::out::Out;
+use crate::cli::paint::{Ink, Row};
 use crate::cli::preview;
+use crate::cli::when::Zone;
 
 /// Arguments of `session show`.
 #[derive(Debug, Args)]
@@ -84,24 +86,32 @@ fn write_json(opened: &Opened, entries: &[Entry], out: &mut Out) -> Result<(), F
 }
 
 fn write_text(opened: &Opened, entries: &[Entry], out: &mut Out) -> Result<(), Failure> {
-    if let Some(header) = opened.tree.header() {
-        out.line(format!("session  {}", preview::one_line(&header.id)))?;
-        let lines =
-            [("name", opened.tree.name()), ("cwd", header.cwd.as_deref()), ("from", header.parent_session.as_deref())];
-        for (name, value) in lines {
-            if let Some(value) = value {
-                out.line(format!("{name:<8} {}", preview::one_line(value)))?;
-            }
-        }
-        out.line("")?;
-    }
+    write_head(opened, out)?;
+    let zone = Zone::of_process();
     for some in entries.chunks(AT_ONCE) {
-        for (entry, said) in some.iter().zip(opened.read_all(some, preview::entry)?) {
-            let time = entry.time_ms.map(pi_session::time::iso).unwrap_or_default();
-            let time = time.get(..19).unwrap_or("").replace('T', " ");
+        for (entry, preview) in some.iter().zip(opened.read_all(some, preview::entry)?) {
+            let time = entry.time_ms.map(|ms| zone.seconds(ms)).unwrap_or_default();
             let id = preview::one_line(opened.tree.id_text(entry.id));
-            out.row(&format!("{time:<19}  {id:<10} {said}"))?;
+            let row = Row::new().and(Ink::Dim, &format!("{time:<19}  {id:<8}  "));
+            let row = row.and(preview.ink(), &format!("{:<10} ", preview.what)).and(Ink::Plain, &preview.said);
+            out.paint(&row)?;
         }
     }
     Ok(())
+}
+
+fn write_head(opened: &Opened, out: &mut Out) -> Result<(), Failure> {
+    let Some(header) = opened.tree.header() else { return Ok(()) };
+    let lines = [
+        ("session", Some(header.id.as_str())),
+        ("name", opened.tree.name()),
+        ("cwd", header.cwd.as_deref()),
+        ("from", header.parent_session.as_deref()),
+    ];
+    for (name, value) in lines {
+        if let Some(value) = value {
+            out.paint(&Row::new().column(Ink::Dim, 9, name).and(Ink::Plain, &preview::one_line(value)))?;
+        }
+    }
+    Ok(out.line("")?)
 }

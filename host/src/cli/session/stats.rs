@@ -13,6 +13,11 @@ use crate::cli::failure::{Failure, Outcome};
 use crate::cli::find::session_file;
 use crate::cli::open::Opened;
 use crate::cli::out::{Out, grouped, json_number};
+use crate::cli::paint::{Ink, Row};
+use crate::cli::preview;
+use crate::cli::progress::Progress;
+use crate::cli::when::Zone;
+use crate::files::shown;
 
 /// Arguments of `session stats`.
 #[derive(Debug, Args)]
@@ -24,9 +29,13 @@ pub struct Stats {
 
 impl Stats {
     pub(super) fn run(&self, config: Option<&Path>, out: &mut Out) -> Result<Outcome, Failure> {
-        for (at, file) in self.files.iter().enumerate() {
-            let opened = Opened::session(&session_file(file, config)?)?;
+        let paths = self.files.iter().map(|file| session_file(file, config)).collect::<Result<Vec<_>, _>>()?;
+        let sizes: Vec<u64> = paths.iter().map(|path| path.metadata().map_or(0, |meta| meta.len())).collect();
+        let progress = Progress::of("reading", sizes.iter().sum());
+        for (at, path) in paths.iter().enumerate() {
+            let opened = Opened::session(path)?;
             let facts = Facts::of(&opened)?;
+            progress.add(sizes[at]);
             if out.json {
                 out.line(facts.json(&opened))?;
             } else {
@@ -98,26 +107,64 @@ impl Facts {
     }
 
     fn write(&self, opened: &Opened, out: &mut Out) -> Result<(), Failure> {
-        let totals = opened.tree.totals();
-        out.line(opened.path.display())?;
-        out.line(format!("  entries   {}", grouped(opened.tree.entries().len() as u64)))?;
+        let (tree, totals) = (&opened.tree, opened.tree.totals());
+        out.line(shown(&opened.path))?;
+        out.paint(&fact("name", tree.name().map(preview::one_line).unwrap_or_default()))?;
+        let shape = format!("{}, {}, {} deep", many(self.roots, "root"), many(self.leaves, "leaf"), self.depth);
+        out.paint(&fact("tree", format!("{}, {shape}", many(tree.entries().len(), "entry"))))?;
+        let tokens = self.context_tokens.map(|tokens| format!("{} tokens", grouped(tokens as u64)));
+        let compactions = many(self.compactions() as usize, "compaction");
+        out.paint(&fact("context", tokens.map(|tokens| format!("{tokens}, {compactions}")).unwrap_or_default()))?;
+        out.paint(&fact("time", self.span().unwrap_or_default()))?;
+        out.line("")?;
         for (name, count) in &self.by_type {
-            out.line(format!("    {name:<22} {:>9}", grouped(*count)))?;
+            out.paint(&Row::new().and(Ink::Dim, &format!("  {name:<22}")).number(Ink::Plain, 11, &grouped(*count)))?;
         }
-        out.line(format!("  tree      {} roots, {} leaves, {} deep", self.roots, self.leaves, self.depth))?;
-        if let Some(tokens) = self.context_tokens {
-            out.line(format!("  context   {} tokens, {} compactions", grouped(tokens as u64), self.compactions()))?;
-        }
-        if let (Some(first), Some(last)) = (self.first_ms, self.last_ms) {
-            out.line(format!("  time      {} to {}", iso(first), iso(last)))?;
-        }
-        out.line(format!("  used      {}", usage_text(&totals.all)))?;
+        out.line("")?;
+        let heads = ["input", "output", "cache read", "written"].map(str::to_owned);
+        out.paint(&usage_row(Ink::Dim, "tokens", &heads, "cost"))?;
         for (name, usage) in &totals.by_model {
             let name = if name.is_empty() { "no model named" } else { name };
-            out.line(format!("    {name:<28} {}", usage_text(usage)))?;
+            out.paint(&of_usage(Ink::Plain, name, usage))?;
+        }
+        if totals.by_model.len() != 1 {
+            out.paint(&of_usage(Ink::Bold, "all", &totals.all))?;
         }
         Ok(())
     }
+
+    /// From the first to the last time, on this machine's clock.
+    fn span(&self) -> Option<String> {
+        let (zone, first, last) = (Zone::of_process(), self.first_ms?, self.last_ms?);
+        Some(format!("{} to {}", zone.minutes(first), zone.minutes(last)))
+    }
+}
+
+/// A fact; none where there is nothing to say.
+fn fact(name: &str, value: String) -> Row {
+    let value = if value.is_empty() { "-".to_owned() } else { value };
+    Row::new().and(Ink::Dim, &format!("  {name:<9}")).and(Ink::Plain, &value)
+}
+
+fn many(count: usize, one: &str) -> String {
+    let word = match one {
+        _ if count == 1 => one.to_owned(),
+        "leaf" => "leaves".to_owned(),
+        "entry" => "entries".to_owned(),
+        _ => format!("{one}s"),
+    };
+    format!("{} {word}", grouped(count as u64))
+}
+
+fn of_usage(ink: Ink, name: &str, usage: &Usage) -> Row {
+    let Usage { input, output, cache_read, cache_write, cost } = *usage;
+    let numbers = [input, output, cache_read, cache_write].map(|n| grouped(n as u64));
+    usage_row(ink, name, &numbers, &format!("${cost:.4}"))
+}
+
+fn usage_row(ink: Ink, name: &str, numbers: &[String; 4], cost: &str) -> Row {
+    let row = Row::new().and(ink, "  ").column(ink, 22, name);
+    numbers.iter().fold(row, |row, number| row.number(ink, 11, number)).number(ink, 10, cost)
 }
 
 fn usage_json(usage: &Usage) -> Value {
@@ -128,10 +175,4 @@ fn usage_json(usage: &Usage) -> Value {
         "cacheWrite": json_number(usage.cache_write),
         "cost": json_number(usage.cost),
     })
-}
-
-fn usage_text(usage: &Usage) -> String {
-    let Usage { input, output, cache_read, cache_write, cost } = *usage;
-    let [input, output, read, write] = [input, output, cache_read, cache_write].map(|n| grouped(n as u64));
-    format!("{input} in, {output} out, {read} read and {write} written in the cache, ${cost:.4}")
 }

@@ -2,6 +2,7 @@
 
 mod cache;
 mod row;
+mod table;
 
 use std::path::{Path, PathBuf};
 
@@ -9,11 +10,14 @@ use clap::Args;
 
 use self::cache::{Cache, Known, Listing, State};
 use self::row::Row;
+use self::table::Table;
 use crate::cli::cores::on_all_cores;
 use crate::cli::failure::{Failure, Outcome};
 use crate::cli::find::found_below;
 use crate::cli::out::{Out, say};
-use crate::config::Config;
+use crate::cli::progress::Progress;
+use crate::config::{Config, Env};
+use crate::daemon::world::now_ms;
 use crate::files::locate::Found;
 
 /// Arguments of `session ls`.
@@ -33,30 +37,46 @@ impl Ls {
         found.sort_by(|a, b| modified(b).cmp(&modified(a)).then_with(|| a.path.cmp(&b.path)));
         found.dedup_by(|a, b| a.path == b.path);
         let rows = rows(&found);
-        let of_cwd = |row: &&Row| cwd.as_deref().is_none_or(|cwd| row.cwd.as_deref().map(Path::new) == Some(cwd));
-        let mut none = true;
-        for (found, row) in found.iter().zip(&rows) {
-            let Some(row) = row.as_ref().filter(of_cwd) else { continue };
-            none = false;
-            write(found, row, out)?;
-        }
-        if none && !out.json {
+        let of_cwd = |row: &Row| cwd.as_deref().is_none_or(|cwd| row.cwd.as_deref().map(Path::new) == Some(cwd));
+        let listed: Vec<(&Found, &Row)> =
+            found.iter().zip(&rows).filter_map(|(found, row)| Some((found, row.as_ref()?))).collect();
+        let shown: Vec<_> = listed.iter().copied().filter(|(_, row)| of_cwd(row)).collect();
+        if out.json {
+            write_json(&shown, out)?;
+        } else if shown.is_empty() {
             let roots: Vec<_> = config.watch.roots.iter().map(|root| root.display().to_string()).collect();
             say(format!("no sessions below {}", roots.join(", ")));
+        } else {
+            write_text(&listed, &shown, out)?;
         }
         Ok(Outcome::Done)
     }
 }
 
-fn write(found: &Found, row: &Row, out: &mut Out) -> Result<(), Failure> {
-    let modified = found.meta.modified()?.duration_since(std::time::UNIX_EPOCH).unwrap_or_default();
-    let (modified_ms, bytes) = (modified.as_millis() as i64, found.meta.len());
-    if out.json {
-        out.line(row.json(&found.path, modified_ms, bytes))?;
-    } else {
-        out.row(&row.text(modified_ms, bytes))?;
+fn write_json(shown: &[(&Found, &Row)], out: &mut Out) -> Result<(), Failure> {
+    for (found, row) in shown {
+        out.line(row.json(&found.path, modified_ms(found)?, found.meta.len()))?;
     }
     Ok(())
+}
+
+/// An id is cut to what names one of all sessions, not only of those that are shown.
+fn write_text(listed: &[(&Found, &Row)], shown: &[(&Found, &Row)], out: &mut Out) -> Result<(), Failure> {
+    let rows: Vec<&Row> = listed.iter().map(|(_, row)| *row).collect();
+    let home = Env::of_process().home;
+    let table = Table::of(&rows, now_ms(), home.as_deref(), out.width);
+    if out.width < usize::MAX {
+        out.paint(&table.head())?;
+    }
+    for (found, row) in shown {
+        out.paint(&table.row(row, modified_ms(found)?, found.meta.len()))?;
+    }
+    Ok(())
+}
+
+fn modified_ms(found: &Found) -> Result<i64, Failure> {
+    let since = found.meta.modified()?.duration_since(std::time::UNIX_EPOCH).unwrap_or_default();
+    Ok(since.as_millis() as i64)
 }
 
 /// The row of each file; none for what is no session. Only what changed since the last listing is read.
@@ -64,7 +84,13 @@ fn rows(found: &[Found]) -> Vec<Option<Row>> {
     let cache = Cache::of_user();
     let mut listing = cache.as_ref().map(Cache::load).unwrap_or_default();
     let new: Vec<&Found> = found.iter().filter(|found| known(&listing, found).is_none()).collect();
-    let read = on_all_cores(&new, |found| read(found));
+    let progress = Progress::of("reading", new.iter().map(|found| found.meta.len()).sum());
+    let read = on_all_cores(&new, |found| {
+        let row = read(found);
+        progress.add(found.meta.len());
+        row
+    });
+    drop(progress);
     let mut rows = read.iter();
     let of = |found: &Found| match known(&listing, found) {
         Some(known) => known.row.clone(),

@@ -10,7 +10,7 @@ use serde_json::json;
 
 use crate::cli::failure::Failure;
 use crate::cli::open::Opened;
-use crate::cli::out::{cut, grouped, json_number};
+use crate::cli::out::json_number;
 use crate::cli::preview;
 
 /// What a session holds: all that has to be read for a listing.
@@ -56,16 +56,6 @@ impl Row {
             "entries": self.entries,
             "contextTokens": self.tokens.map(json_number),
         })
-    }
-
-    /// For people, in one line.
-    pub fn text(&self, modified_ms: i64, bytes: u64) -> String {
-        let time = iso(modified_ms)[..16].replace('T', " ");
-        let size = format!("{} KiB", grouped(bytes.div_ceil(1024)));
-        let tokens = self.tokens.map_or_else(|| "-".to_owned(), |tokens| grouped(tokens as u64));
-        let (id, cwd) = (preview::one_line(&self.id), preview::one_line(self.cwd.as_deref().unwrap_or("")));
-        let (title, entries) = (cut(&self.title, 60), grouped(self.entries as u64));
-        format!("{time}  {id:<36}  {size:>11}  {entries:>7} entries  {tokens:>9} tokens  {title}  {cwd}")
     }
 }
 

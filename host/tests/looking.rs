@@ -1,0 +1,141 @@
+//! How sessions look: `ls`, `tree`, `show`, `stats` on a terminal and in a pipe, whatever stands in them.
+
+mod home;
+
+use serde_json::{Value, json};
+
+use home::{Home, user};
+
+fn custom(id: &str, parent: Option<&str>) -> Value {
+    json!({"type":"custom","customType":"x","id":id,"parentId":parent,"timestamp":"2026-12-01T16:19:02.000Z"})
+}
+
+#[test]
+fn what_branches_off_hangs_beside_what_goes_on() {
+    let home = Home::new();
+    let lines = [
+        user("a", None, "hello"),
+        user("b", Some("a"), "given up"),
+        user("c", Some("b"), "with it"),
+        user("d", Some("a"), "once more"),
+        json!({"type":"label","id":"l","parentId":"d","timestamp":"","targetId":"a","label":"start"}),
+        user("e", None, "another root"),
+        user("f", Some("l"), "the end"),
+    ];
+    home.session("s", &lines);
+    let tree = home.text(&["session", "tree", "s"]);
+    let drawn = [
+        "● a        user       [start] hello",
+        "├─○ b        user       given up",
+        "│ ○ c        user       with it",
+        "● d        user       once more",
+        "● l        label      a [start]",
+        "● f        user       ← leaf the end",
+        "",
+        "○ e        user       another root",
+        "",
+    ];
+    assert_eq!(tree, drawn.join("\n"));
+}
+
+#[test]
+fn a_deep_tree_with_a_branch_at_each_entry_does_not_indent_away() {
+    let home = Home::new();
+    let id = |n: usize| format!("{n:x}");
+    let chain = (0..20_000).map(|n| custom(&id(n), n.checked_sub(1).map(id).as_deref()));
+    // Branches that are appended later, the last one to the first entry: so the leaf is beside all else.
+    let beside = (0..20_000).rev().map(|n| custom(&format!("side-{n:x}"), Some(&id(n))));
+    home.session("s", &chain.chain(beside).collect::<Vec<_>>());
+    let tree = home.text(&["session", "tree", "s"]);
+    assert_eq!(tree.lines().count(), 40_000);
+    let rails = |line: &str| line.chars().take_while(|c| "├─│ ".contains(*c)).count();
+    assert!(tree.lines().all(|line| rails(line) <= 2 * 16), "no deeper than its number has binary digits");
+}
+
+#[test]
+fn nothing_in_a_session_paints_on_the_terminal() {
+    let home = Home::new();
+    let evil = "\u{1b}]0;owned\u{7}\u{1b}[31m\u{9b}2J\u{202e}\u{7f}\rx";
+    let lines = [
+        user(&format!("id{evil}"), None, evil),
+        json!({"type":evil,"id":"o","parentId":null,"timestamp":"2026-12-01T16:19:02.000Z"}),
+        json!({"type":"message","id":"m","parentId":"o","message":{"role":evil,"content":evil,"model":evil,"provider":evil}}),
+        json!({"type":"message","id":"m2","parentId":"m","message":{"role":"assistant","content":[],"model":evil,"provider":evil,
+            "usage":{"input":1,"output":1,"totalTokens":2},"stopReason":"stop"}}),
+        json!({"type":"label","id":"l","parentId":"m2","targetId":"m","label":evil}),
+        json!({"type":"session_info","id":"n","parentId":"l","name":evil}),
+    ];
+    let path = home.session("s", &lines);
+    let odd = path.with_file_name("a\n\u{1b}[31mb.jsonl");
+    std::fs::rename(&path, &odd).expect("renamed");
+    let file = odd.to_str().expect("text");
+    for args in [
+        &["session", "ls"][..],
+        &["session", "tree", file],
+        &["session", "show", file],
+        &["session", "stats", file],
+        &["session", "context", file],
+        &["session", "validate", file],
+    ] {
+        for text in [home.text(args), unpainted(&home.painted(200, args))] {
+            let bad = |c: char| c != '\n' && c.is_control() || c == '\u{202e}';
+            assert!(!text.contains(bad), "{args:?}: {text:?}");
+        }
+    }
+    assert_eq!(home.text(&["session", "ls"]).lines().count(), 1, "a line end in a name is none in the listing");
+    assert!(home.text(&["session", "stats", file]).contains("a\\n\\u{1b}[31mb.jsonl"));
+}
+
+/// The text without the colours that this program itself uses.
+fn unpainted(text: &str) -> String {
+    let mut pieces = text.split("\u{1b}[");
+    let mut plain = pieces.next().unwrap_or_default().to_owned();
+    for piece in pieces {
+        let (code, rest) = piece.split_once('m').expect("a colour");
+        assert!(["0", "1", "2", "31", "32", "33", "34", "35", "36"].contains(&code), "{code:?}");
+        plain.push_str(rest);
+    }
+    plain
+}
+
+#[test]
+fn colours_are_for_terminals_and_lines_fit() {
+    let home = Home::new();
+    home.session("s", &[user("a", None, &"日本語 and a 🚀 ".repeat(30)), user("b", Some("a"), "short")]);
+    for args in
+        [&["session", "ls"][..], &["session", "tree", "s"], &["session", "show", "s"], &["session", "context", "s"]]
+    {
+        assert!(!home.text(args).contains('\u{1b}'), "{args:?}");
+        for columns in [60, 80, 140] {
+            let text = home.painted(columns, args);
+            assert!(text.contains("\u{1b}["), "{args:?}: {text}");
+            let wide = |line: &str| line.chars().map(|c| if u32::from(c) > 0x2fff { 2 } else { 1 }).sum::<usize>();
+            let plain = unpainted(&text);
+            assert!(plain.lines().all(|line| wide(line) <= usize::from(columns)), "{args:?} {columns}: {plain}");
+        }
+    }
+}
+
+#[test]
+fn an_id_that_is_listed_names_its_session() {
+    let home = Home::new();
+    for id in ["0198c0de-aaaa-7000-8000-000000000000", "0198c0de-aabb-7000-8000-000000000000"] {
+        home.session(id, &[user("a", None, "hello")]);
+    }
+    let listed = unpainted(&home.painted(80, &["session", "ls"]));
+    let ids: Vec<_> = listed.lines().skip(1).filter_map(|line| line.split_whitespace().nth(3)).collect();
+    assert_eq!(ids.len(), 2, "{listed}");
+    for id in ids {
+        assert!(id.len() < 20);
+        home.text(&["session", "show", id]);
+    }
+}
+
+#[test]
+fn times_are_those_of_the_reader() {
+    let home = Home::new();
+    home.session("s", &[user("a", None, "hello")]);
+    let mut command = home.command(&["session", "show", "s"]);
+    let output = command.env("TZ", "XYZ-05:30").output().expect("the binary runs");
+    assert!(String::from_utf8_lossy(&output.stdout).contains("2026-12-01 21:49:02"), "{output:?}");
+}
