@@ -4,6 +4,7 @@ mod peer;
 mod stage;
 mod talk;
 
+mod bridged;
 mod crash;
 mod follow;
 mod grow;

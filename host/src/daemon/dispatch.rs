@@ -1,7 +1,4 @@
-//! Running the plugins: on each new entry, in the config's order, each seeing what the ones before it proposed; and later,
-//! when the branch is settled, on its leaf.
-
-use std::sync::Arc;
+//! Running the plugins on each new entry, in the config's order, each seeing what the ones before it proposed.
 
 use pi_session::branch::{Branch, BranchError};
 use pi_session::tree::EntryIx;
@@ -15,38 +12,6 @@ use super::world::{World, now_ms, random};
 
 /// Lines of the run log that are kept in one transaction, where nothing was proposed.
 const RUNS_AT_ONCE: usize = 256;
-
-/// An `on-settled` run that is to be made outside the entry queue.
-pub struct SettledJob {
-    /// Whose.
-    pub plugin: Arc<Plugin>,
-    /// On what.
-    pub run: Run,
-    /// The wishes that it grants.
-    pub asked: Vec<Note>,
-}
-
-/// An `on-settled` run that was made.
-pub struct SettledDone {
-    /// Whose.
-    pub plugin: Arc<Plugin>,
-    /// The leaf it ran on.
-    pub trigger: String,
-    /// The wishes that it granted.
-    pub asked: Vec<Note>,
-    /// What came of it.
-    pub report: RunReport,
-}
-
-impl SettledJob {
-    /// Makes the run. Takes as long as the plugin's limits allow.
-    #[must_use]
-    pub fn work(self) -> SettledDone {
-        let trigger = self.run.trigger_id.clone();
-        let report = self.plugin.run(self.run);
-        SettledDone { plugin: self.plugin, trigger, asked: self.asked, report }
-    }
-}
 
 impl Session {
     /// Runs every plugin that the entry wakes, and keeps what they propose together with the cursor behind the entry.
@@ -74,54 +39,14 @@ impl Session {
         self.save(world, batches)
     }
 
-    /// The runs that are asked for and can be made now, the branch being settled.
-    pub(super) fn settled_jobs(&mut self, world: &World) -> Result<Vec<SettledJob>, StepError> {
-        let Some(leaf) = self.leaf() else { return Ok(Vec::new()) };
-        let trigger = self.tree.id(leaf).to_owned();
-        let on_branch = self.branch_with_pending(Some(leaf), &[])?;
-        let mut jobs = Vec::new();
-        for plugin in &world.plugins {
-            let asked = |note: &&Note| note.plugin == plugin.name() && on_branch.place_of(&note.trigger).is_some();
-            let asked: Vec<Note> = self.record.later.iter().filter(asked).cloned().collect();
-            if asked.is_empty() || self.running.contains(plugin.name()) {
-                continue;
-            }
-            if self.is_done(plugin.name(), Handler::OnSettled, &trigger) {
-                self.record.later.retain(|note| !asked.contains(note));
-                continue;
-            }
-            let notes = asked.iter().map(|note| note.note.clone()).collect();
-            let handler = sandbox::Handler::OnSettled { reason: "settled".to_owned(), notes, instructions: None };
-            self.running.insert(plugin.name().to_owned());
-            let run = self.run(world, handler, on_branch.clone(), &trigger);
-            jobs.push(SettledJob { plugin: Arc::clone(plugin), run, asked });
-        }
-        Ok(jobs)
-    }
-
-    /// Takes in what an `on-settled` run left: the wishes it was given are granted, its batch is pending. What was asked
-    /// for while it ran is still to come. If nothing of what it was given is asked for any more, another run has answered
-    /// (the session was read anew meanwhile), and this one is one too many.
-    pub(super) fn absorb(&mut self, world: &World, done: SettledDone) -> Result<(), StepError> {
-        self.running.remove(done.plugin.name());
-        let asked = self.record.later.len();
-        self.record.later.retain(|note| !done.asked.contains(note));
-        if self.record.later.len() == asked {
-            return Ok(());
-        }
-        let (batch, record) = self.conclude(&done.plugin, Handler::OnSettled, "settled", &done.trigger, done.report);
-        self.runs.push(record);
-        self.save(world, batch.into_iter().collect())
-    }
-
-    fn run(&self, world: &World, handler: sandbox::Handler, branch: Branch, trigger: &str) -> Run {
+    pub(super) fn run(&self, world: &World, handler: sandbox::Handler, branch: Branch, trigger: &str) -> Run {
         let facts = HostFacts { pi_compaction: world.settings.compaction, model: None };
         let header_json = self.header_json.clone();
         Run { handler, branch, trigger_id: trigger.to_owned(), facts, header_json }
     }
 
     /// What a finished run means: a batch to keep, a wish to remember, a line for the run log.
-    fn conclude(
+    pub(super) fn conclude(
         &mut self,
         plugin: &Plugin,
         handler: Handler,

@@ -12,7 +12,7 @@ use crate::wire::VERSION;
 use crate::wire::bridge::{Ask, FromPi, Hello, Moved, Pushed, ToPi, Welcome};
 
 use super::Daemon;
-use super::dispatch::SettledDone;
+use super::settled::SettledDone;
 use super::socket::Conn;
 
 /// Milliseconds that Pi may wait for us at the end of a turn, at most.

@@ -4,10 +4,12 @@
 //! meanwhile is noted in the slot and makes the next step. So no lock is held while a plugin works, and entries of one
 //! session are handled in file order while sessions run side by side.
 
+mod bridged;
 pub mod dispatch;
 pub mod links;
 pub mod session;
 pub mod settings;
+pub mod settled;
 mod slots;
 pub mod socket;
 pub mod step;
@@ -30,8 +32,8 @@ use crate::journal::JournalError;
 use crate::wire::bridge::FromPi;
 use crate::wire::control::{Reply, Request};
 
-use dispatch::SettledDone;
 use session::Tally;
+use settled::SettledDone;
 use slots::{Slot, Stepped};
 use socket::{Conn, Listening};
 use world::World;

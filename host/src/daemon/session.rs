@@ -19,6 +19,7 @@ use crate::files::FilesError;
 use crate::files::tail::Reading;
 use crate::journal::{Batch, Handler, Intent, JournalError, Recorded, RunRecord, SessionKey, SessionRecord};
 
+use super::bridged::Served;
 use super::world::{Met, World, unix_ms};
 
 /// Entries older than the first start of the store, less this, are history (product.md 4.3), milliseconds.
@@ -79,6 +80,12 @@ pub struct Session {
     pub(super) intents: Vec<Intent>,
     /// Plugins whose `on-settled` runs at this moment.
     pub(super) running: BTreeSet<String>,
+    /// The ask of a bridge for which a plugin makes a compaction at this moment.
+    pub(super) wants_running: Option<u64>,
+    /// The batch that was made for an ask that wants a compaction.
+    pub(super) made_for: Option<(u64, String)>,
+    /// What its bridge is owed.
+    pub(super) served: Served,
     /// When somebody else last wrote, Unix milliseconds.
     pub(super) quiet_from_ms: i64,
     /// Until then it is taken for one where a Pi is, because a graft was misplaced, Unix milliseconds.
@@ -164,6 +171,9 @@ impl Session {
             runs: Vec::new(),
             intents: Vec::new(),
             running: BTreeSet::new(),
+            wants_running: None,
+            made_for: None,
+            served: Served::default(),
             quiet_from_ms: 0,
             live_until_ms: 0,
             last_handled,
@@ -341,8 +351,16 @@ impl Session {
 
     /// The branch that ends in `leaf`, with what is pending on it.
     pub(super) fn branch_with_pending(&self, leaf: Option<EntryIx>, fresh: &[Batch]) -> Result<Branch, StepError> {
+        self.branch_with(leaf, self.pending.iter().map(Recorded::batch).chain(fresh))
+    }
+
+    /// The branch that ends in `leaf`, with those of `pending` that stand on it.
+    pub(super) fn branch_with<'b>(
+        &self,
+        leaf: Option<EntryIx>,
+        pending: impl Iterator<Item = &'b Batch>,
+    ) -> Result<Branch, StepError> {
         let mut branch = Branch::at(&self.tree, self.source(), leaf)?;
-        let pending = self.pending.iter().map(Recorded::batch).chain(fresh);
         let mut here = Vec::new();
         for batch in pending.filter(|batch| branch.place_of(&batch.trigger).is_some()) {
             if !self.stands_on(&branch, batch)? {
@@ -414,6 +432,7 @@ fn blank_record(path: &Path, id: &str, reading: &Reading) -> SessionRecord {
         last_line_at: 0,
         skipped: 0,
         later: Vec::new(),
+        bridged: None,
     }
 }
 

@@ -8,9 +8,9 @@ use tracing::{debug, warn};
 
 use crate::files::FilesError;
 
-use super::dispatch::SettledJob;
 use super::links::{Bell, Links};
 use super::session::{Session, StepError};
+use super::settled::SettledJob;
 use super::step::Next;
 use super::world::World;
 use super::{Daemon, Event};

@@ -14,9 +14,9 @@ use crate::files::append::{Mtime, Place};
 use crate::files::{FilesError, locate};
 use crate::journal::{Batch, Intent, Recorded};
 
-use super::dispatch::SettledJob;
 use super::links::Bell;
 use super::session::{Session, StepError, Tally};
+use super::settled::SettledJob;
 use super::world::{World, now_ms, random};
 
 /// How long a batch waits that could not be written for want of room, rights or a lock.
@@ -27,8 +27,8 @@ const HELD_PAUSE: Duration = Duration::from_secs(2);
 const CYCLE: &str = "the parents of the last entry lead in a circle (S8.5); see `pi-graft session validate`";
 /// Why something waits where what was looked at is not what the file ends in any more.
 const WROTE: &str = "somebody wrote at this moment";
-/// Why something waits where a bridge is.
-const BRIDGED: &str = "a Pi with a bridge has this session";
+/// Why something waits where a bridge was and may come back.
+const UNBRIDGED: &str = "its Pi has a bridge, which is not connected at this moment";
 /// Why something waits when the daemon was told to end.
 const ENDING: &str = "pi-graft is ending; it goes on at the next start";
 
@@ -50,17 +50,18 @@ impl Session {
     ///
     /// # Errors
     /// [`StepError`]; the session is then to be dropped and opened anew.
-    pub fn step(&mut self, world: &World, bell: Bell) -> Result<Next, StepError> {
+    pub fn step(&mut self, world: &World, mut bell: Bell) -> Result<Next, StepError> {
         self.check_file()?;
         let first = self.read_to == 0;
         if self.read_new(world)? || first {
             self.note_writing();
         }
         self.recover(world)?;
-        for done in bell.settled {
+        self.note_bridges(world, &bell)?;
+        for done in std::mem::take(&mut bell.settled) {
             self.absorb(world, done)?;
         }
-        let mut next = if bell.bridges.is_empty() { self.settle(world)? } else { self.bridged() };
+        let mut next = if bell.bridges.is_empty() { self.settle(world)? } else { self.serve(world, bell)? };
         next.tally = std::mem::take(&mut self.tally);
         Ok(next)
     }
@@ -109,7 +110,7 @@ impl Session {
         Ok(())
     }
 
-    fn drop_pending(&mut self, world: &World, batch: &str) -> Result<(), StepError> {
+    pub(super) fn drop_pending(&mut self, world: &World, batch: &str) -> Result<(), StepError> {
         let (gone, kept) = std::mem::take(&mut self.pending).into_iter().partition(|r| r.batch().id == batch);
         self.pending = kept;
         let gone: Vec<Recorded> = gone;
@@ -120,12 +121,6 @@ impl Session {
         Ok(())
     }
 
-    /// What is pending for a session that a bridge has is not written by us: Pi would not see it.
-    fn bridged(&self) -> Next {
-        let waits = !self.pending.is_empty() || !self.record.later.is_empty();
-        Next { waiting: waits.then_some(BRIDGED), ..Next::default() }
-    }
-
     /// Delivers what can be delivered now, and says what the rest waits for.
     fn settle(&mut self, world: &World) -> Result<Next, StepError> {
         if (self.pending.is_empty() && self.record.later.is_empty()) || world.settings.dry_run {
@@ -133,6 +128,9 @@ impl Session {
         }
         if world.is_ending() {
             return Ok(Next { waiting: Some(ENDING), ..Next::default() });
+        }
+        if self.may_be_bridged(world) {
+            return Ok(Next { after: Some(HELD_PAUSE), waiting: Some(UNBRIDGED), ..Next::default() });
         }
         if self.unfinished_line() {
             let after = Some(world.settings.times.settle);
@@ -189,7 +187,7 @@ impl Session {
                 return Ok(Next { after: Some(KEPT_PAUSE), waiting: Some(waiting), ..Next::default() });
             }
         }
-        let jobs = self.settled_jobs(world)?;
+        let jobs = self.settled_jobs(world, self.leaf(), "settled")?;
         let waiting = (!self.pending.is_empty()).then_some("its branch is not the one the file ends on");
         Ok(Next { jobs, waiting, ..Next::default() })
     }
@@ -263,7 +261,7 @@ impl Session {
 
 /// Why a pending batch may not be grafted any more: a plugin that is disabled, or loses a grant, loses its pending batches
 /// (product.md 4.3). One that is enabled and could not be loaded keeps them.
-fn not_allowed(world: &World, batch: &Batch) -> Option<String> {
+pub(super) fn not_allowed(world: &World, batch: &Batch) -> Option<String> {
     let name = &batch.plugin;
     if world.settings.unloaded.contains(name) {
         return None;

@@ -6,16 +6,22 @@ use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::{Duration, Instant, SystemTime, UNIX_EPOCH};
 
+use pi_session::branch::Branch;
+use pi_session::compaction::PlanSettings;
+
 use crate::deliver::presence::Processes;
 use crate::files::FileId;
 use crate::files::append::Disk;
 use crate::journal::{Journal, JournalError, SessionKey, SessionRecord};
-use crate::sandbox::Plugin;
+use crate::sandbox::{PiCompaction, Plugin};
 
 use super::settings::Settings;
 
 /// How long one look at the system's processes is good for.
 const LOOK_AGAIN: Duration = Duration::from_millis(500);
+
+/// After a start nothing is written directly to a session that a bridge had, so that bridges can come back.
+const BRIDGES_COME_BACK: Duration = Duration::from_secs(10);
 
 /// Shared by all workers.
 pub struct World {
@@ -29,6 +35,7 @@ pub struct World {
     pub disk: Box<dyn Disk>,
     known: Mutex<Known>,
     ending: AtomicBool,
+    began: Instant,
     processes: Mutex<Option<(Instant, Arc<Processes>)>>,
 }
 
@@ -71,6 +78,7 @@ impl World {
             disk,
             known,
             ending: AtomicBool::new(false),
+            began: Instant::now(),
             processes: Mutex::new(None),
         })
     }
@@ -89,6 +97,19 @@ impl World {
     #[must_use]
     pub fn is_ending(&self) -> bool {
         self.ending.load(Ordering::Relaxed)
+    }
+
+    /// Whether it started so recently that bridges may not have come back yet.
+    #[must_use]
+    pub fn is_young(&self) -> bool {
+        self.began.elapsed() < BRIDGES_COME_BACK
+    }
+
+    /// Whether Pi itself would have something to compact on this branch.
+    #[must_use]
+    pub fn pi_would_compact(&self, branch: &Branch) -> bool {
+        let PiCompaction { reserve, keep_recent, .. } = self.settings.compaction;
+        branch.plan(&PlanSettings { reserve, keep_recent }).is_ok_and(|plan| plan.is_some())
     }
 
     /// What is known of the session with `id` at `path`.

@@ -22,7 +22,7 @@ use crate::files::append::{Disk, Landed, Mtime, Place, append, complete};
 use crate::files::tail::Reading;
 use crate::journal::{Batch, Intent, Journal, JournalError, Recorded};
 
-use super::bridge::accepted;
+use super::bridge::holds;
 
 /// What delivery works with.
 pub struct Direct<'a> {
@@ -111,7 +111,7 @@ fn has_receipt(branch: &Branch, batch: &Batch) -> Result<bool, DeliverError> {
 }
 
 fn ready(direct: &mut Direct<'_>, branch: &Branch, batch: &Batch) -> Result<Composed, Stale> {
-    let accepted = accepted(&batch.drafts)?;
+    let accepted = holds(branch, batch)?;
     compose(branch, &accepted, Some(&receipt_of(batch)), direct.now_ms, direct.random)
 }
 

@@ -12,11 +12,12 @@
 use pi_session::branch::Branch;
 use pi_session::compose::Stale;
 use pi_session::draft::Draft;
+use pi_session::entry::EntryKind;
 use pi_session::handover::{self, Handover, Offered};
 use pi_session::refusal::{Refusal, Rule};
 use pi_session::validate::Accepted;
 
-use crate::journal::Recorded;
+use crate::journal::{Batch, Recorded};
 
 use super::append::receipt_of;
 
@@ -53,7 +54,7 @@ pub fn hand_over(branch: &Branch, batches: &[Recorded], others: &[String], takes
     let mut list = List::default();
     for recorded in batches {
         let batch = recorded.batch();
-        let accepted = match accepted(&batch.drafts) {
+        let accepted = match holds(branch, batch) {
             Ok(accepted) => accepted,
             Err(stale) => {
                 list.stale.push((recorded.clone(), stale));
@@ -84,7 +85,7 @@ pub fn hand_over(branch: &Branch, batches: &[Recorded], others: &[String], takes
 #[must_use]
 pub fn compaction(branch: &Branch, batches: &[Recorded]) -> Option<(String, String)> {
     batches.iter().find_map(|recorded| {
-        let accepted = accepted(&recorded.batch().drafts).ok()?;
+        let accepted = holds(branch, recorded.batch()).ok()?;
         let json = handover::compaction(branch, &accepted, &receipt_of(recorded.batch())).ok()??;
         Some((json, recorded.batch().id.clone()))
     })
@@ -104,10 +105,27 @@ fn told(left_out: &[(u32, String)]) -> impl Iterator<Item = String> {
     left_out.iter().map(|(index, why)| format!("draft {index}: {why}"))
 }
 
-/// What the store holds of a batch; it was accepted once, and is judged again when it is offered.
-pub(super) fn accepted(drafts: &str) -> Result<Accepted, Stale> {
-    Accepted::from_store(drafts).map_err(|refusals| match refusals.into_iter().next() {
+/// What the store holds of a batch, which was accepted once and is judged again when it is composed or offered.
+///
+/// # Errors
+/// [`Stale`] if it cannot be read, or is a compaction whose plan is of before another one.
+pub(super) fn holds(branch: &Branch, batch: &Batch) -> Result<Accepted, Stale> {
+    let accepted = Accepted::from_store(&batch.drafts).map_err(|refusals| match refusals.into_iter().next() {
         Some(refusal) => Stale::from(refusal),
         None => Stale::from(Refusal::new(Rule::FIELDS, "no drafts")),
-    })
+    })?;
+    let compaction = accepted.drafts().iter().position(|draft| matches!(draft, Draft::Compaction { .. }));
+    match compaction.filter(|_| is_overtaken(branch, &batch.trigger)) {
+        None => Ok(accepted),
+        Some(index) => {
+            let refusal = Refusal::new(Rule::COMPACTION, "another compaction has landed since this one was planned");
+            Err(Stale { index: u32::try_from(index).unwrap_or(0), refusal })
+        }
+    }
+}
+
+/// Whether the branch holds a compaction behind the entry that a batch was made for.
+fn is_overtaken(branch: &Branch, trigger: &str) -> bool {
+    let behind = branch.place_of(trigger).map_or(0, |place| place + 1);
+    (behind..branch.in_file()).any(|place| branch.facts(place).kind == EntryKind::Compaction)
 }

@@ -6,4 +6,5 @@
 pub mod append;
 pub mod bridge;
 pub mod presence;
+pub mod process;
 pub mod settle;

@@ -36,6 +36,18 @@ pub struct SessionRecord {
     /// The `on-settled` runs that are asked for.
     #[serde(default)]
     pub later: Vec<Note>,
+    /// The Pi whose bridge has it open; until that Pi says that it leaves, or has ended.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub bridged: Option<Process>,
+}
+
+/// A process, known again by its number and when it started, since numbers are given out anew.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Process {
+    /// Its number.
+    pub pid: u32,
+    /// When it started, in the system's ticks since it came up; 0 where that cannot be seen.
+    pub start: u64,
 }
 
 /// A plugin's wish for its `on-settled` handler.

@@ -1,0 +1,333 @@
+//! The step of a session that a Pi with a bridge has open (product.md section 5, *bridge*).
+//!
+//! Nothing is written: Pi is handed what is pending at its own boundaries, or pushed it while it is idle, and appends it
+//! itself. Whether it did is read from the file. Each ask names Pi's leaf; the file was read up to it and the plugins run
+//! on every entry before it is answered. An ask waits for `on-settled` runs that it began, as long as its time allows.
+
+use std::time::{Duration, Instant};
+
+use pi_session::branch::Branch;
+use pi_session::tree::EntryIx;
+use serde_json::value::RawValue;
+use tracing::{debug, info, warn};
+
+use crate::deliver::bridge::{self, List, Takes};
+use crate::deliver::process;
+use crate::deliver::settle::{self, State};
+use crate::journal::Recorded;
+use crate::wire::bridge::ToPi;
+
+use super::links::{Asked, Bell, Bridge};
+use super::session::{Session, StepError};
+use super::step::{Next, not_allowed};
+use super::world::{World, random};
+
+/// Why something waits in a session that a bridge serves.
+const AT_BOUNDARY: &str = "Pi takes it at its next boundary";
+/// Why something waits where two Pis have one session.
+const ELSEWHERE: &str = "two Pis have this session, and neither stands where the file ends";
+/// How long a push that was not taken is not tried again on the same leaf.
+const PUSH_AGAIN: Duration = Duration::from_secs(5);
+
+/// What a bridged session remembers between its steps.
+#[derive(Default)]
+pub(super) struct Served {
+    /// Asks that wait for `on-settled` runs.
+    held: Vec<Held>,
+    /// The leaf of the last push or compaction that Pi was asked to make, when, and the batch that a token stands for.
+    pushed: Option<Pushed>,
+}
+
+struct Held {
+    asked: Asked,
+    /// For a wanted compaction: the plugins that were not asked yet, by their place in the config.
+    next_plugin: usize,
+}
+
+struct Pushed {
+    leaf: Option<String>,
+    at: Instant,
+    /// Of a compaction: the token, and the batch that it stands for.
+    compaction: Option<(String, String)>,
+}
+
+impl Held {
+    /// When it must be answered: before Pi gives up waiting, so that no answer is made in vain.
+    fn until(&self) -> Instant {
+        let ms = self.asked.ask.ms;
+        self.asked.at + Duration::from_millis(ms - ms / 5)
+    }
+}
+
+impl Session {
+    /// Keeps who has the session open; a Pi that says that it leaves has it no more.
+    pub(super) fn note_bridges(&mut self, world: &World, bell: &Bell) -> Result<(), StepError> {
+        let left = |bye: &str| matches!(bye, "quit" | "new" | "resume" | "fork");
+        let mut bridged = self.record.bridged;
+        for gone in &bell.left {
+            let is_it = bridged.is_none_or(|process| process.pid == gone.pid);
+            if is_it && gone.bye.as_deref().is_some_and(left) {
+                bridged = None;
+            }
+        }
+        if let Some(bridge) = bell.bridges.last()
+            && bridged.is_none_or(|process| process.pid != bridge.pid)
+        {
+            bridged = Some(process::of(bridge.pid));
+        }
+        if bridged != self.record.bridged {
+            self.record.bridged = bridged;
+            self.save(world, Vec::new())?;
+            // Not to be lost with a crash: it is what keeps us from writing behind that Pi's back.
+            world.journal.flush()?;
+        }
+        Ok(())
+    }
+
+    /// Whether a bridge had it and may come back: its Pi runs, or the daemon has only just started.
+    pub(super) fn may_be_bridged(&self, world: &World) -> bool {
+        let bridged = self.record.bridged.filter(|_| !world.settings.closed);
+        bridged.is_some_and(|pi| process::runs(&pi) || world.is_young())
+    }
+
+    /// Answers what can be answered now, and says what the rest waits for.
+    pub(super) fn serve(&mut self, world: &World, bell: Bell) -> Result<Next, StepError> {
+        if bell.pushed.iter().any(|pushed| !pushed.ok) {
+            debug!(session = %self.path.display(), "a push was not taken");
+        }
+        let held = bell.asks.into_iter().map(|asked| Held { asked, next_plugin: 0 });
+        self.served.held.extend(held);
+        let mut next = Next::default();
+        for held in std::mem::take(&mut self.served.held) {
+            self.serve_ask(world, held, &bell.bridges, &mut next)?;
+        }
+        if self.served.held.is_empty() && !world.is_ending() {
+            self.serve_idle(world, &bell.bridges, &mut next)?;
+        }
+        next.after = self.served.held.iter().map(|held| held.until().saturating_duration_since(Instant::now())).min();
+        if next.waiting.is_none() && !self.pending.is_empty() {
+            next.waiting = Some(AT_BOUNDARY);
+        }
+        Ok(next)
+    }
+
+    /// The branch that ends in Pi's leaf, as the file has it. `None` if the file does not hold that leaf (yet).
+    fn branch_of_pi(&self, leaf: Option<&str>) -> Result<Option<(Option<EntryIx>, Branch)>, StepError> {
+        let at = match leaf {
+            None => None,
+            Some(id) => match self.tree.by_id(id) {
+                None => return Ok(None),
+                at => at,
+            },
+        };
+        Ok(Some((at, Branch::at(&self.tree, self.source(), at)?)))
+    }
+
+    /// Of two Pis on one session only the one that stands where the file ends is served.
+    fn is_served(&self, leaf: Option<EntryIx>, bridges: &[Bridge]) -> bool {
+        bridges.len() < 2 || leaf == self.leaf()
+    }
+
+    fn serve_ask(
+        &mut self,
+        world: &World,
+        mut held: Held,
+        bridges: &[Bridge],
+        next: &mut Next,
+    ) -> Result<(), StepError> {
+        if held.asked.is_over() {
+            return Ok(());
+        }
+        let Some((leaf, branch)) = self.branch_of_pi(held.asked.ask.leaf.as_deref())? else {
+            debug!(session = %self.path.display(), leaf = ?held.asked.ask.leaf, "Pi stands on an entry that is not here");
+            return Ok(());
+        };
+        if !self.is_served(leaf, bridges) {
+            next.waiting = Some(ELSEWHERE);
+            return Ok(());
+        }
+        self.take_in(world, &branch)?;
+        let is_late = Instant::now() >= held.until();
+        if held.asked.ask.wants_compaction() {
+            return self.serve_compaction(world, held, leaf, &branch, is_late, next);
+        }
+        if !is_late && held.next_plugin == 0 {
+            held.next_plugin = 1;
+            next.jobs.extend(self.settled_jobs(world, leaf, "boundary")?);
+        }
+        if !is_late && !self.running.is_empty() {
+            self.served.held.push(held);
+            return Ok(());
+        }
+        let takes = takes_of(&held.asked);
+        let others: Vec<String> = held.asked.ask.others.iter().map(|draft| draft.get().to_owned()).collect();
+        let list = self.list(world, &branch, &others, takes)?;
+        self.told_list(&list, "handed over");
+        held.asked.answer(raw(list.drafts));
+        Ok(())
+    }
+
+    /// A compaction is wanted: the first plugin in order that proposes one serves it.
+    fn serve_compaction(
+        &mut self,
+        world: &World,
+        mut held: Held,
+        leaf: Option<EntryIx>,
+        branch: &Branch,
+        is_late: bool,
+        next: &mut Next,
+    ) -> Result<(), StepError> {
+        let (ask, token) = (held.asked.ask.ask, held.asked.ask.token.clone());
+        let batches = self.wanted(ask, token.as_deref());
+        if let Some((json, batch)) = bridge::compaction(branch, &batches) {
+            info!(session = %self.path.display(), batch, "handed over in place of Pi's own compaction");
+            held.asked.compaction(RawValue::from_string(json).ok());
+            return Ok(());
+        }
+        let is_done = is_late || token.is_some();
+        if !is_done && self.wants_running == Some(ask) {
+            self.served.held.push(held);
+            return Ok(());
+        }
+        let job = if is_done { None } else { self.wanted_job(world, leaf, &held.asked.ask, &mut held.next_plugin)? };
+        match job {
+            Some(job) => {
+                self.wants_running = Some(ask);
+                next.jobs.push(job);
+                self.served.held.push(held);
+            }
+            None => held.asked.compaction(None),
+        }
+        Ok(())
+    }
+
+    /// The batches that may stand in for Pi's compaction: the one that a token stands for, or what was made for this ask.
+    fn wanted(&self, ask: u64, token: Option<&str>) -> Vec<Recorded> {
+        let pushed = self.served.pushed.as_ref().and_then(|pushed| pushed.compaction.as_ref());
+        let of_token = pushed.filter(|(known, _)| token == Some(known)).map(|(_, batch)| batch);
+        let is_it = |r: &&Recorded| match token {
+            Some(_) => of_token == Some(&r.batch().id),
+            None => self.made_for.as_ref() == Some(&(ask, r.batch().id.clone())),
+        };
+        self.pending.iter().filter(is_it).cloned().collect()
+    }
+
+    /// While Pi is idle it can be pushed messages and state, and asked to compact.
+    fn serve_idle(&mut self, world: &World, bridges: &[Bridge], next: &mut Next) -> Result<(), StepError> {
+        let Some(bridge) = bridges.iter().rev().find(|bridge| bridge.idle) else { return Ok(()) };
+        let Some((leaf, branch)) = self.branch_of_pi(bridge.leaf.as_deref())? else { return Ok(()) };
+        if !self.is_served(leaf, bridges) {
+            next.waiting = Some(ELSEWHERE);
+            return Ok(());
+        }
+        self.take_in(world, &branch)?;
+        if settle::state(&branch)? == State::Finished {
+            next.jobs.extend(self.settled_jobs(world, leaf, "settled")?);
+        }
+        if self.was_pushed(bridge.leaf.as_deref()) {
+            return Ok(());
+        }
+        let list = self.list(world, &branch, &[], Takes::Messages)?;
+        if !list.drafts.is_empty() {
+            self.told_list(&list, "pushed");
+            self.note_push(bridge, None);
+            let (push, leaf) = (number(), bridge.leaf.clone());
+            bridge.conn.send(&ToPi::Push { push, leaf, entries: raw(list.drafts) });
+        } else if self.running.is_empty() {
+            self.push_compaction(world, bridge, &branch);
+        }
+        Ok(())
+    }
+
+    /// A compaction that is pending can land now if Pi would compact here at all; its hook then asks with our token.
+    fn push_compaction(&mut self, world: &World, bridge: &Bridge, branch: &Branch) {
+        let due = self.due(world, branch);
+        let Some((_, batch)) = bridge::compaction(branch, &due) else { return };
+        if !world.pi_would_compact(branch) {
+            return;
+        }
+        let token = format!("{:016x}", number());
+        info!(session = %self.path.display(), batch, "Pi is idle: asked to compact");
+        self.note_push(bridge, Some((token.clone(), batch)));
+        bridge.conn.send(&ToPi::Compact { compact: number(), leaf: bridge.leaf.clone(), token });
+    }
+
+    fn note_push(&mut self, bridge: &Bridge, compaction: Option<(String, String)>) {
+        self.served.pushed = Some(Pushed { leaf: bridge.leaf.clone(), at: Instant::now(), compaction });
+    }
+
+    fn was_pushed(&self, leaf: Option<&str>) -> bool {
+        let pushed = self.served.pushed.as_ref();
+        pushed.is_some_and(|pushed| pushed.leaf.as_deref() == leaf && pushed.at.elapsed() < PUSH_AGAIN)
+    }
+
+    /// The pending batches whose trigger is on this branch and whose plugin still may.
+    fn due(&self, world: &World, branch: &Branch) -> Vec<Recorded> {
+        let here = |r: &&Recorded| branch.place_of(&r.batch().trigger).is_some();
+        let allowed = |r: &&Recorded| not_allowed(world, r.batch()).is_none();
+        self.pending.iter().filter(here).filter(allowed).cloned().collect()
+    }
+
+    /// What is handed over now; what does not hold any more is dropped.
+    fn list(&mut self, world: &World, branch: &Branch, others: &[String], takes: Takes) -> Result<List, StepError> {
+        if world.is_ending() || world.settings.dry_run {
+            return Ok(List::default());
+        }
+        let list = bridge::hand_over(branch, &self.due(world, branch), others, takes);
+        let session = self.path.display().to_string();
+        for (recorded, stale) in &list.stale {
+            let (batch, draft) = (&recorded.batch().id, stale.index);
+            warn!(session, batch, draft, "stale, dropped whole: {}", stale.refusal);
+            self.tally.stale += 1;
+            self.drop_pending(world, batch)?;
+        }
+        for (recorded, why) in &list.nothing {
+            info!(session, batch = recorded.batch().id, "nothing to do: {why}");
+            self.drop_pending(world, &recorded.batch().id)?;
+        }
+        Ok(list)
+    }
+
+    fn told_list(&self, list: &List, how: &str) {
+        let session = self.path.display();
+        list.batches.iter().for_each(|batch| info!(%session, batch, "{how}"));
+        list.left_out.iter().for_each(|why| info!(%session, "left out: {why}"));
+    }
+
+    /// Marks done what Pi has appended: its receipt is on the branch, with all that it speaks of.
+    fn take_in(&mut self, world: &World, branch: &Branch) -> Result<(), StepError> {
+        let mut taken = Vec::new();
+        for recorded in &self.pending {
+            let batch = recorded.batch();
+            let found =
+                pi_session::receipt::receipts_of(branch, &batch.plugin, batch.handler.as_str(), &batch.trigger)?;
+            if found.iter().any(|found| found.complete) {
+                taken.push(batch.id.clone());
+            }
+        }
+        for batch in taken {
+            info!(session = %self.path.display(), batch, "grafted: Pi has taken it");
+            self.tally.grafted += 1;
+            self.drop_pending(world, &batch)?;
+        }
+        Ok(())
+    }
+}
+
+/// A compaction only where a turn ended well: elsewhere it would make Pi skip its own recovery.
+fn takes_of(asked: &Asked) -> Takes {
+    let ask = &asked.ask;
+    let completed = ask.outcome.as_deref() == Some("completed");
+    let well = matches!(ask.stop_reason.as_deref(), Some("stop" | "toolUse"));
+    if completed && (well || ask.at == "agent_before_settle") { Takes::All } else { Takes::NoCompaction }
+}
+
+fn raw(drafts: Vec<String>) -> Vec<Box<RawValue>> {
+    drafts.into_iter().filter_map(|draft| RawValue::from_string(draft).ok()).collect()
+}
+
+/// A number that no other message has.
+fn number() -> u64 {
+    // Within what JavaScript counts exactly.
+    u64::from_be_bytes(random()[..8].try_into().expect("eight bytes")) >> 11
+}

@@ -1,0 +1,173 @@
+//! `on-settled` runs: made outside the entry queue, on the leaf of a moment when the branch is at rest, when Pi stands at a
+//! boundary, or when a compaction is wanted.
+
+use std::sync::Arc;
+
+use pi_session::branch::Branch;
+use pi_session::draft::Draft;
+use pi_session::tree::EntryIx;
+use tracing::{info, warn};
+
+use crate::journal::{Batch, Handler, Note};
+use crate::sandbox::{self, Plugin, Run, RunReport};
+use crate::wire::bridge::Ask;
+
+use super::session::{Session, StepError};
+use super::world::World;
+
+/// The grant without which no compaction can be proposed.
+const MAY_COMPACT: &str = "append:compaction";
+
+/// An `on-settled` run that is to be made outside the entry queue.
+pub struct SettledJob {
+    /// Whose.
+    pub plugin: Arc<Plugin>,
+    /// On what.
+    pub run: Run,
+    /// The wishes that it grants.
+    pub asked: Vec<Note>,
+    /// Why it is made: `settled`, `boundary`; of a wanted compaction `manual`, `threshold`, `overflow`.
+    pub reason: String,
+    /// The ask that wants a compaction, if it is made for one.
+    pub wanted: Option<u64>,
+}
+
+/// An `on-settled` run that was made.
+pub struct SettledDone {
+    /// Whose.
+    pub plugin: Arc<Plugin>,
+    /// The leaf it ran on.
+    pub trigger: String,
+    /// The wishes that it granted.
+    pub asked: Vec<Note>,
+    /// As in [`SettledJob`].
+    pub reason: String,
+    /// As in [`SettledJob`].
+    pub wanted: Option<u64>,
+    /// What came of it.
+    pub report: RunReport,
+}
+
+impl SettledJob {
+    /// Makes the run. Takes as long as the plugin's limits allow.
+    #[must_use]
+    pub fn work(self) -> SettledDone {
+        let trigger = self.run.trigger_id.clone();
+        let report = self.plugin.run(self.run);
+        let SettledJob { plugin, asked, reason, wanted, .. } = self;
+        SettledDone { plugin, trigger, asked, reason, wanted, report }
+    }
+}
+
+impl Session {
+    /// The runs that are asked for and can be made now on the branch that ends in `leaf`.
+    pub(super) fn settled_jobs(
+        &mut self,
+        world: &World,
+        leaf: Option<EntryIx>,
+        reason: &str,
+    ) -> Result<Vec<SettledJob>, StepError> {
+        let Some(leaf) = leaf.filter(|_| !self.record.later.is_empty()) else { return Ok(Vec::new()) };
+        let trigger = self.tree.id(leaf).to_owned();
+        let on_branch = self.branch_with_pending(Some(leaf), &[])?;
+        let mut jobs = Vec::new();
+        for plugin in &world.plugins {
+            let asked = |note: &&Note| note.plugin == plugin.name() && on_branch.place_of(&note.trigger).is_some();
+            let asked: Vec<Note> = self.record.later.iter().filter(asked).cloned().collect();
+            if asked.is_empty() || self.running.contains(plugin.name()) {
+                continue;
+            }
+            if self.is_done(plugin.name(), Handler::OnSettled, &trigger) {
+                self.record.later.retain(|note| !asked.contains(note));
+                continue;
+            }
+            let notes = asked.iter().map(|note| note.note.clone()).collect();
+            let handler = sandbox::Handler::OnSettled { reason: reason.to_owned(), notes, instructions: None };
+            self.running.insert(plugin.name().to_owned());
+            let run = self.run(world, handler, on_branch.clone(), &trigger);
+            jobs.push(SettledJob { plugin: Arc::clone(plugin), run, asked, reason: reason.to_owned(), wanted: None });
+        }
+        Ok(jobs)
+    }
+
+    /// The run of the next plugin, from `next` on in the config's order, that may make the compaction that Pi wants.
+    pub(super) fn wanted_job(
+        &mut self,
+        world: &World,
+        leaf: Option<EntryIx>,
+        ask: &Ask,
+        next: &mut usize,
+    ) -> Result<Option<SettledJob>, StepError> {
+        let Some(leaf) = leaf else { return Ok(None) };
+        let may = |plugin: &Plugin| plugin.wants_settled() && plugin.grants().any(|grant| grant == MAY_COMPACT);
+        let Some((at, plugin)) = world.plugins.iter().enumerate().skip(*next).find(|(_, plugin)| may(plugin)) else {
+            return Ok(None);
+        };
+        *next = at + 1;
+        let (trigger, branch) = (self.tree.id(leaf).to_owned(), self.branch_to_compact(leaf)?);
+        let reason = ask.reason.clone().unwrap_or_else(|| "manual".to_owned());
+        let (notes, instructions) = (Vec::new(), ask.instructions.clone());
+        let handler = sandbox::Handler::OnSettled { reason: reason.clone(), notes, instructions };
+        self.running.insert(plugin.name().to_owned());
+        let run = self.run(world, handler, branch, &trigger);
+        let (plugin, wanted) = (Arc::clone(plugin), Some(ask.ask));
+        Ok(Some(SettledJob { plugin, run, asked: Vec::new(), reason, wanted }))
+    }
+
+    /// The branch with what is pending, but for compactions: what is wanted now takes their place.
+    fn branch_to_compact(&self, leaf: EntryIx) -> Result<Branch, StepError> {
+        let batches = self.pending.iter().map(|r| r.batch()).filter(|batch| !compacts(batch));
+        self.branch_with(Some(leaf), batches)
+    }
+
+    /// Takes in what an `on-settled` run left: the wishes it was given are granted, its batch is pending. What was asked
+    /// for while it ran is still to come. If nothing of what it was given is asked for any more, another run has answered
+    /// (the session was read anew meanwhile), and this one is one too many.
+    pub(super) fn absorb(&mut self, world: &World, done: SettledDone) -> Result<(), StepError> {
+        self.running.remove(done.plugin.name());
+        if let Some(ask) = done.wanted {
+            return self.absorb_wanted(world, done, ask);
+        }
+        let asked = self.record.later.len();
+        self.record.later.retain(|note| !done.asked.contains(note));
+        if self.record.later.len() == asked {
+            return Ok(());
+        }
+        let (batch, record) = self.conclude(&done.plugin, Handler::OnSettled, &done.reason, &done.trigger, done.report);
+        self.runs.push(record);
+        self.save(world, batch.into_iter().collect())
+    }
+
+    /// A compaction that was wanted takes the place of one that was pending; whoever serves proposes nothing else.
+    fn absorb_wanted(&mut self, world: &World, done: SettledDone, ask: u64) -> Result<(), StepError> {
+        self.wants_running = self.wants_running.filter(|running| *running != ask);
+        let (batch, record) = self.conclude(&done.plugin, Handler::OnSettled, &done.reason, &done.trigger, done.report);
+        self.runs.push(record);
+        let batch = batch.filter(|batch| {
+            let is_one = drafts(batch).len() == 1 && compacts(batch);
+            if !is_one {
+                warn!(plugin = batch.plugin, "a wanted compaction is to be proposed alone; dropped");
+            }
+            is_one
+        });
+        let Some(batch) = batch else { return self.save(world, Vec::new()) };
+        let older: Vec<String> =
+            self.pending.iter().map(|r| r.batch()).filter(|b| compacts(b)).map(|b| b.id.clone()).collect();
+        self.made_for = Some((ask, batch.id.clone()));
+        self.save(world, vec![batch])?;
+        for batch in older {
+            info!(session = %self.path.display(), batch, "dropped: a compaction that was wanted now takes its place");
+            self.drop_pending(world, &batch)?;
+        }
+        Ok(())
+    }
+}
+
+fn drafts(batch: &Batch) -> Vec<Draft> {
+    Draft::list_from_json(&batch.drafts).unwrap_or_default()
+}
+
+/// Whether a batch holds a compaction.
+pub(super) fn compacts(batch: &Batch) -> bool {
+    drafts(batch).iter().any(|draft| matches!(draft, Draft::Compaction { .. }))
+}

@@ -1,0 +1,319 @@
+//! A session whose Pi has a bridge: what Pi is handed at its boundaries, and that what it took is known by the file alone.
+//! Here the bridge is a script; `live` has the real one in the real Pi.
+
+use serde_json::{Value, json};
+
+use crate::peer::Peer;
+use crate::stage::{Daemon, Stage, scripted, until};
+use crate::talk::{Session, Talk, member};
+
+/// A Pi with a bridge, written by hand.
+struct Pi {
+    talk: Talk,
+    peer: Peer,
+    asks: u64,
+}
+
+impl Pi {
+    fn start(stage: &Stage, path: &std::path::Path) -> Pi {
+        let talk = Talk::begin(path);
+        let (mut peer, welcome) = Peer::bridge(stage, path, None);
+        assert_eq!(welcome["serves"], true, "{welcome}");
+        peer.say(&json!({ "leaf": null, "idle": false, "on": "input" }));
+        Pi { talk, peer, asks: 0 }
+    }
+
+    /// A turn: the user says something and the model answers.
+    fn turn(&mut self, text: &str) -> String {
+        self.talk.user(text);
+        self.talk.assistant("ok")
+    }
+
+    fn ask(&mut self, leaf: &str, more: Value) -> Value {
+        self.asks += 1;
+        let mut ask = json!({ "ask": self.asks, "leaf": leaf, "ms": 20_000 });
+        ask.as_object_mut().expect("an object").extend(more.as_object().expect("an object").clone());
+        self.peer.say(&ask);
+        loop {
+            let told = self.peer.hear().expect("an answer");
+            if told["answer"] == self.asks {
+                return told;
+            }
+        }
+    }
+
+    /// Asks at the end of a turn that ended well; what is to be taken in.
+    fn boundary(&mut self, leaf: &str) -> Vec<Value> {
+        let told =
+            self.ask(leaf, json!({ "at": "turn_end", "outcome": "completed", "stopReason": "stop", "others": [] }));
+        told["entries"].as_array().expect("entries").clone()
+    }
+
+    /// Appends drafts as Pi does, with ids and times of its own; the last one's id.
+    fn take(&mut self, drafts: &[Value]) -> String {
+        drafts.iter().map(|draft| self.take_one(draft)).last().expect("something")
+    }
+
+    fn take_one(&mut self, draft: &Value) -> String {
+        let mut draft = draft.as_object().expect("a draft").clone();
+        let kind = draft.remove("type").expect("a type");
+        if kind == "compaction" {
+            draft.insert("tokensBefore".into(), json!(9));
+        }
+        let members = Value::Object(draft).to_string();
+        self.talk.entry(kind.as_str().expect("text"), members[1..members.len() - 1].trim())
+    }
+}
+
+fn kinds(drafts: &[Value]) -> Vec<&str> {
+    drafts.iter().map(|d| d["customType"].as_str().or(d["type"].as_str()).expect("a type")).collect()
+}
+
+const NOTE: &str = r#"{"needs":["append:custom"],"on":["message:user"],"entry":[{"custom":{"type":"note","data":{"of":"$trigger"}}}]}"#;
+
+fn notes() -> Stage {
+    Stage::new(20, &scripted("noter", &["append:custom"], NOTE))
+}
+
+fn log_of(daemon: &Daemon, text: &str) -> usize {
+    daemon.log().matches(text).count()
+}
+
+#[test]
+fn pi_takes_what_is_pending_at_its_boundary_and_the_file_says_so() {
+    let stage = notes();
+    let path = stage.session("a.jsonl");
+    let mut daemon = stage.daemon(&[]);
+    let mut pi = Pi::start(&stage, &path);
+    let leaf = pi.turn("one");
+    let drafts = pi.boundary(&leaf);
+    assert_eq!(kinds(&drafts), ["pi-graft.run", "note"]);
+    pi.take(&drafts);
+    let leaf = pi.turn("two");
+    let drafts = pi.boundary(&leaf);
+    assert_eq!(kinds(&drafts), ["pi-graft.run", "note"], "the first is done, the second is new");
+    let leaf = pi.take(&drafts);
+    assert!(pi.boundary(&leaf).is_empty());
+    daemon.wait_for("grafted: Pi has taken it");
+    assert_eq!(log_of(&daemon, "grafted: Pi has taken it"), 2);
+    let file = Session::read(&path);
+    file.assert_sound();
+    assert_eq!((file.receipts(), file.customs("note").len()), (2, 2));
+    daemon.end();
+    stage.once(&["--closed"]);
+    assert_eq!(Session::read(&path).receipts(), 2, "nothing was left to do");
+}
+
+#[test]
+fn what_was_not_taken_is_handed_over_again() {
+    let stage = notes();
+    let path = stage.session("a.jsonl");
+    let daemon = stage.daemon(&[]);
+    let mut pi = Pi::start(&stage, &path);
+    let leaf = pi.turn("one");
+    let first = pi.boundary(&leaf);
+    assert_eq!(first.len(), 2);
+    let leaf = pi.turn("two");
+    let again = pi.boundary(&leaf);
+    assert_eq!(kinds(&again), ["pi-graft.run", "note", "pi-graft.run", "note"]);
+    assert_eq!(again[0]["data"]["batch"], first[0]["data"]["batch"]);
+    let leaf = pi.take(&again);
+    assert!(pi.boundary(&leaf).is_empty());
+    daemon.end();
+}
+
+/// The answer had reached Pi when the daemon was killed: whether Pi took it stands in the file, and nowhere else.
+#[test]
+fn killed_behind_an_answer_nothing_is_handed_over_twice_or_lost() {
+    for taken in [true, false] {
+        let stage = notes();
+        let path = stage.session("a.jsonl");
+        let daemon = stage.daemon(&[]);
+        let mut pi = Pi::start(&stage, &path);
+        let leaf = pi.turn("one");
+        let drafts = pi.boundary(&leaf);
+        daemon.kill();
+        let leaf = if taken { pi.take(&drafts) } else { leaf };
+        let mut daemon = stage.daemon(&[]);
+        daemon.wait_for("which is not connected at this moment");
+        let (peer, _) = Peer::bridge(&stage, &path, Some(&leaf));
+        pi.peer = peer;
+        let drafts = pi.boundary(&leaf);
+        assert_eq!(drafts.is_empty(), taken);
+        if !taken {
+            pi.take(&drafts);
+        }
+        pi.peer.say(&json!({ "bye": "quit" }));
+        daemon.end();
+        stage.once(&["--closed"]);
+        let file = Session::read(&path);
+        file.assert_sound();
+        assert_eq!((file.receipts(), file.customs("note").len()), (1, 1), "taken: {taken}");
+    }
+}
+
+#[test]
+fn an_idle_pi_is_pushed_state_and_messages() {
+    let stage = notes();
+    let path = stage.session("a.jsonl");
+    let mut daemon = stage.daemon(&[]);
+    let mut pi = Pi::start(&stage, &path);
+    let leaf = pi.turn("one");
+    pi.peer.say(&json!({ "leaf": leaf, "idle": true, "on": "agent_settled" }));
+    let told = pi.peer.hear().expect("a push");
+    assert_eq!(told["leaf"], leaf);
+    let leaf = pi.take(told["entries"].as_array().expect("entries"));
+    pi.peer.say(&json!({ "pushed": told["push"], "ok": true, "leaf": leaf }));
+    pi.peer.say(&json!({ "leaf": leaf, "idle": true, "on": "pushed" }));
+    daemon.wait_for("grafted: Pi has taken it");
+    assert!(pi.boundary(&leaf).is_empty());
+    daemon.end();
+    assert_eq!(Session::read(&path).customs("note").len(), 1);
+}
+
+const COMPACT: &str = r#"{"needs":["append:compaction"],"on":["message:user"],"entry":[{"later":"due"}],
+    "settled":[{"compaction":{"summary":"made for $reason","first_kept":"$leaf"}}]}"#;
+
+fn compactor() -> Stage {
+    Stage::new(20, &scripted("compactor", &["append:compaction"], COMPACT))
+}
+
+#[test]
+fn what_is_asked_for_is_made_at_the_boundary_and_handed_over_there() {
+    let stage = compactor();
+    let path = stage.session("a.jsonl");
+    let daemon = stage.daemon(&[]);
+    let mut pi = Pi::start(&stage, &path);
+    pi.turn("one");
+    let leaf = pi.turn("two");
+    let drafts = pi.boundary(&leaf);
+    assert_eq!(kinds(&drafts), ["pi-graft.run", "compaction"]);
+    assert_eq!(drafts[1]["summary"], "made for boundary");
+    let leaf = pi.take(&drafts);
+    assert!(pi.boundary(&leaf).is_empty());
+    daemon.end();
+}
+
+#[test]
+fn after_a_failed_turn_no_compaction_is_handed_over() {
+    let stage = compactor();
+    let path = stage.session("a.jsonl");
+    let daemon = stage.daemon(&[]);
+    let mut pi = Pi::start(&stage, &path);
+    let leaf = pi.turn("one");
+    let failed = json!({ "at": "turn_end", "outcome": "failed", "stopReason": "error", "others": [] });
+    assert_eq!(pi.ask(&leaf, failed)["entries"], json!([]));
+    assert_eq!(kinds(&pi.boundary(&leaf)), ["pi-graft.run", "compaction"]);
+    daemon.end();
+}
+
+#[test]
+fn in_place_of_pis_own_compaction() {
+    let stage = compactor();
+    let path = stage.session("a.jsonl");
+    let mut daemon = stage.daemon(&[]);
+    let mut pi = Pi::start(&stage, &path);
+    pi.turn("one");
+    let leaf = pi.turn("two");
+    let told = pi.ask(&leaf, json!({ "at": "session_before_compact", "reason": "threshold" }));
+    let mut made = told["compaction"].clone();
+    assert_eq!((&made["summary"], &made["firstKeptEntryId"]), (&json!("made for threshold"), &json!(leaf)));
+    made["type"] = json!("compaction");
+    let leaf = pi.take(&[made]);
+    assert!(pi.boundary(&leaf).is_empty(), "it is known by its details; what was asked for is not made a second time");
+    daemon.wait_for("grafted: Pi has taken it");
+    daemon.end();
+    stage.once(&["--closed"]);
+    assert_eq!(Session::read(&path).compactions(), 1);
+}
+
+#[test]
+fn a_compaction_that_lost_against_another_one_is_stale() {
+    let stage = compactor();
+    let path = stage.session("a.jsonl");
+    let mut daemon = stage.daemon(&[]);
+    let mut pi = Pi::start(&stage, &path);
+    pi.turn("one");
+    let leaf = pi.turn("two");
+    let told = pi.ask(&leaf, json!({ "at": "session_before_compact", "reason": "manual", "instructions": "short" }));
+    assert_eq!(told["compaction"]["summary"], "made for manual");
+    // Another extension's was taken.
+    pi.take(&[json!({ "type": "compaction", "summary": "theirs", "firstKeptEntryId": leaf })]);
+    let leaf = pi.talk.assistant("going on");
+    let drafts = pi.boundary(&leaf);
+    assert!(drafts.iter().all(|draft| draft["summary"] != "made for manual"), "{drafts:?}");
+    daemon.wait_for("stale, dropped whole");
+    daemon.end();
+}
+
+#[test]
+fn what_others_hand_over_at_the_same_boundary_comes_first() {
+    let stage = compactor();
+    let path = stage.session("a.jsonl");
+    let daemon = stage.daemon(&[]);
+    let mut pi = Pi::start(&stage, &path);
+    let leaf = pi.turn("one");
+    let theirs = json!({ "type": "compaction", "summary": "theirs", "firstKeptEntryId": leaf });
+    let well = json!({ "at": "turn_end", "outcome": "completed", "stopReason": "stop", "others": [theirs] });
+    assert_eq!(pi.ask(&leaf, well)["entries"], json!([]));
+    daemon.end();
+}
+
+/// After `/tree` Pi may stand on any entry; what is pending for another branch waits.
+#[test]
+fn pi_is_handed_what_belongs_to_the_branch_it_stands_on() {
+    let stage = notes();
+    let path = stage.session("a.jsonl");
+    let daemon = stage.daemon(&[]);
+    let mut pi = Pi::start(&stage, &path);
+    let first = pi.turn("one");
+    let drafts = pi.boundary(&first);
+    let first = pi.take(&drafts);
+    let second = pi.turn("two");
+    assert!(pi.boundary(&first).is_empty());
+    let drafts = pi.boundary(&second);
+    assert_eq!(kinds(&drafts), ["pi-graft.run", "note"]);
+    let of = Session::read(&path).customs("note");
+    assert_eq!(of.len(), 1);
+    assert_ne!(member(&of[0], &["data", "of"]), drafts[1]["data"]["of"].as_str().expect("an id"));
+    daemon.end();
+}
+
+#[test]
+fn of_two_pis_only_the_one_at_the_end_of_the_file_is_served() {
+    let stage = notes();
+    let path = stage.session("a.jsonl");
+    let daemon = stage.daemon(&[]);
+    let mut pi = Pi::start(&stage, &path);
+    let leaf = pi.turn("one");
+    let (_other, welcome) = Peer::bridge(&stage, &path, None);
+    assert_eq!(welcome["serves"], true);
+    assert_eq!(kinds(&pi.boundary(&leaf)), ["pi-graft.run", "note"]);
+    Talk::reopen(&path).user("by the other Pi");
+    assert!(pi.boundary(&leaf).is_empty());
+    daemon.end();
+}
+
+#[test]
+fn once_its_process_has_ended_a_session_is_one_without_a_pi() {
+    let stage = notes();
+    let path = stage.session("a.jsonl");
+    let mut daemon = stage.daemon(&[]);
+    let mut child = std::process::Command::new("sleep").arg("600").spawn().expect("a process");
+    let mut talk = Talk::begin(&path);
+    let mut peer = Peer::connect(&stage);
+    peer.say(&json!({
+        "v": 1, "bridge": "hello", "pid": child.id(), "leaf": null, "idle": false, "why": "startup",
+        "session": { "id": "a", "file": path, "cwd": "/work" },
+    }));
+    assert_eq!(peer.hear().expect("a welcome")["welcome"]["serves"], true);
+    talk.user("hello");
+    talk.assistant("hi");
+    daemon.wait_for("proposed");
+    drop(peer);
+    daemon.wait_for("which is not connected at this moment");
+    child.kill().expect("it can be killed");
+    child.wait().expect("it ends");
+    until("the graft", || Session::read(&path).customs("note").len() == 1);
+    daemon.end();
+}
