@@ -4,6 +4,7 @@
 mod sandbox {
     pub mod common;
     mod grants;
+    mod kept;
     mod loading;
     mod mischief;
     mod seeing;

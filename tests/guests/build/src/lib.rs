@@ -1,5 +1,10 @@
 //! What a guest is made of, as one digest: its crate, the SDK with the contract, the script that builds it, and the
-//! packages of `Cargo.lock` that it depends on. If any of these changes, its `.wasm` is to be built anew.
+//! packages of `Cargo.lock` that it depends on. If any of these changes, its `.wasm` is to be built anew. Beside that, what
+//! is made of the contract itself: [`contract`].
+pub mod contract;
+pub mod reference;
+pub mod typescript;
+
 use std::collections::{BTreeMap, BTreeSet};
 use std::fmt::Write;
 use std::fs;
@@ -8,7 +13,7 @@ use std::path::{Path, PathBuf};
 use sha2::{Digest, Sha256};
 
 /// What all guests are made of.
-const SHARED: [&str; 2] = ["plugin-api", ".ci/guests"];
+const SHARED: [&str; 4] = ["plugin-api/Cargo.toml", "plugin-api/src", "plugin-api/wit", ".ci/guests"];
 
 /// The digest of what the guest in `dir` is made of; `root` is the workspace.
 ///
