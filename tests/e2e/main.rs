@@ -9,6 +9,7 @@ mod crash;
 mod follow;
 mod grow;
 mod hostile;
+mod live;
 mod oddities;
 mod once;
 mod pending;

@@ -1,0 +1,16 @@
+//! Beside the real Pi: the bridge, in rpc mode, with a mock model.
+//!
+//! Needs Pi: `tests/oracle/setup.sh DIR` installs it, `PI_DIR` and `ORACLE_NODE` say where. Without them every scene here
+//! says that it was skipped.
+
+mod fake;
+mod home;
+mod pi;
+
+mod compacting;
+mod failing;
+mod handing;
+mod leaving;
+mod measure;
+mod pushing;
+mod whole;
