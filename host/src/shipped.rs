@@ -1,11 +1,11 @@
-//! The plugins of a config, loaded: shipped ones from this binary, one's own from their files.
+//! The plugins of a config, loaded: shipped ones from this binary, installed ones as they were installed, one's own from
+//! their files.
 
 use std::path::PathBuf;
 use std::sync::Arc;
 
-use sha2::{Digest, Sha256};
-
 use crate::config::{Config, PluginConfig, PluginFrom};
+use crate::installed::{Installed, InstalledError, digest};
 use crate::sandbox::{Limits, LoadError, Plugin, PluginSource, Sandbox};
 
 /// The shipped plugins: name and component.
@@ -14,9 +14,10 @@ pub const SHIPPED: [(&str, &[u8]); 1] = [("auto-compact", include_bytes!("../../
 /// Why a plugin of the config cannot be used.
 #[derive(Debug, thiserror::Error)]
 pub enum PluginError {
-    /// There is no shipped plugin of this name.
+    /// There is no plugin of this name.
     #[error(
-        "line {line}: no plugin {name:?} is shipped (shipped: {}); give the file of your own with `path = \"…\"`",
+        "line {line}: no plugin {name:?} is shipped or installed (shipped: {}); give the file of your own with \
+         `path = \"…\"`, or install it with `pi-graft plugin install`",
         names()
     )]
     Unknown {
@@ -36,6 +37,32 @@ pub enum PluginError {
         path: PathBuf,
         /// What the system said.
         source: std::io::Error,
+    },
+    /// It is installed, and cannot be used.
+    #[error("line {line}: plugin {name:?}: {source}")]
+    Installed {
+        /// The plugin.
+        name: String,
+        /// Its line in the config.
+        line: u32,
+        /// Why.
+        source: InstalledError,
+    },
+    /// The config grants what was not accepted for what is installed.
+    #[error(
+        "line {line}: plugin {name:?}: {} was not accepted for the one that is installed (version {version}): accept it \
+         with `pi-graft plugin install`, or take it out of `grants`",
+        extra.join(" and ")
+    )]
+    Grants {
+        /// The plugin.
+        name: String,
+        /// Its line in the config.
+        line: u32,
+        /// The version that is installed.
+        version: String,
+        /// What was not accepted.
+        extra: Vec<String>,
     },
     /// It is not the one that the config names.
     #[error("line {line}: plugin {name:?}: its sha256 is {found}, the config says {expected}; it was changed since")]
@@ -86,7 +113,7 @@ pub fn load_all(sandbox: &Sandbox, config: &Config) -> (Vec<Arc<Plugin>>, Vec<Pl
 pub fn load(sandbox: &Sandbox, plugin: &PluginConfig) -> Result<Plugin, PluginError> {
     let (name, line) = (plugin.name.clone(), plugin.line);
     let bytes = bytes_of(plugin)?;
-    let found: String = Sha256::digest(&bytes).iter().map(|byte| format!("{byte:02x}")).collect();
+    let found = digest(&bytes);
     if let Some(expected) = plugin.sha256.clone().filter(|expected| *expected != found) {
         return Err(PluginError::Digest { name, line, expected, found });
     }
@@ -103,11 +130,10 @@ pub fn load(sandbox: &Sandbox, plugin: &PluginConfig) -> Result<Plugin, PluginEr
 
 fn bytes_of(plugin: &PluginConfig) -> Result<Vec<u8>, PluginError> {
     match &plugin.from {
-        PluginFrom::Name => {
-            let shipped = SHIPPED.iter().find(|(name, _)| *name == plugin.name);
-            let unknown = || PluginError::Unknown { name: plugin.name.clone(), line: plugin.line };
-            shipped.map(|(_, bytes)| bytes.to_vec()).ok_or_else(unknown)
-        }
+        PluginFrom::Name(installed) => match SHIPPED.iter().find(|(name, _)| *name == plugin.name) {
+            Some((_, bytes)) => Ok(bytes.to_vec()),
+            None => installed_bytes(plugin, installed.as_ref()),
+        },
         PluginFrom::Path(path) => std::fs::read(path).map_err(|source| PluginError::Read {
             name: plugin.name.clone(),
             line: plugin.line,
@@ -115,6 +141,19 @@ fn bytes_of(plugin: &PluginConfig) -> Result<Vec<u8>, PluginError> {
             source,
         }),
     }
+}
+
+/// The one that was installed, if it was accepted for what the config grants it.
+fn installed_bytes(plugin: &PluginConfig, dir: Option<&PathBuf>) -> Result<Vec<u8>, PluginError> {
+    let (name, line) = (plugin.name.clone(), plugin.line);
+    let opened = dir.map(|dir| Installed::at(dir).open(&plugin.name));
+    let (bytes, pin) = match opened {
+        Some(Ok(found)) => found,
+        None | Some(Err(InstalledError::Unknown(_))) => return Err(PluginError::Unknown { name, line }),
+        Some(Err(source)) => return Err(PluginError::Installed { name, line, source }),
+    };
+    let extra: Vec<_> = plugin.grants.iter().filter(|grant| !pin.grants.contains(grant)).cloned().collect();
+    if extra.is_empty() { Ok(bytes) } else { Err(PluginError::Grants { name, line, version: pin.version, extra }) }
 }
 
 fn limits(plugin: &PluginConfig) -> Limits {

@@ -7,18 +7,36 @@ use std::fs;
 use std::path::{Path, PathBuf};
 
 /// Each room, and the rooms that it may name: only such as stand above it. The command line may name them all.
-const ROOMS: [(&str, &[&str]); 11] = [
+const ROOMS: [(&str, &[&str]); 13] = [
     ("sandbox", &[]),
     ("files", &[]),
     ("config", &[]),
     ("steps", &[]),
     ("wire", &[]),
-    ("shipped", &["sandbox", "config"]),
+    ("installed", &[]),
+    ("making", &[]),
+    ("shipped", &["sandbox", "config", "installed"]),
     ("journal", &["files"]),
     ("deliver", &["files", "journal", "steps"]),
     ("daemon", &["sandbox", "files", "config", "steps", "shipped", "journal", "deliver", "wire"]),
     ("demo", &["sandbox", "files", "config", "steps", "shipped", "journal", "deliver", "daemon"]),
-    ("cli", &["sandbox", "files", "config", "steps", "shipped", "journal", "deliver", "daemon", "demo", "wire"]),
+    (
+        "cli",
+        &[
+            "sandbox",
+            "files",
+            "config",
+            "steps",
+            "shipped",
+            "journal",
+            "deliver",
+            "daemon",
+            "demo",
+            "wire",
+            "installed",
+            "making",
+        ],
+    ),
 ];
 
 /// Crates that one room alone names.

@@ -12,6 +12,7 @@ mod find;
 mod open;
 mod out;
 mod paint;
+mod plugin;
 mod preview;
 mod progress;
 mod run;
@@ -56,6 +57,9 @@ pub enum Command {
     /// Look at a session, check it, or append to it; no daemon is needed.
     #[command(subcommand)]
     Session(session::Command),
+    /// Make a plugin, build it, look at it, install it.
+    #[command(subcommand)]
+    Plugin(plugin::Command),
     /// Write a config to begin with, check one, or show what is in effect.
     #[command(subcommand)]
     Config(config::Command),
@@ -94,6 +98,7 @@ fn run(cli: &Cli) -> Result<Outcome, Failure> {
         Command::Demo(args) => demo::run(args),
         Command::Run(args) => run::run(args, cli.config.as_deref(), cli.json),
         Command::Session(command) => session::run(command, cli.config.as_deref(), &mut out),
+        Command::Plugin(command) => plugin::run(command, &mut out),
         Command::Config(command) => config::run(command, cli.config.as_deref(), &mut out),
         Command::Completions(command) => command.run(&mut out),
         Command::Man(command) => command.run(&mut out),

@@ -148,7 +148,7 @@ fn plugins(config: &Config) -> Result<(Vec<Arc<Plugin>>, Vec<String>), Failure> 
 }
 
 /// The user's cache directory.
-fn cache_dir() -> Option<PathBuf> {
+pub(super) fn cache_dir() -> Option<PathBuf> {
     let set = |name| std::env::var_os(name).filter(|dir| !dir.is_empty()).map(PathBuf::from);
     set("XDG_CACHE_HOME").or_else(|| set("HOME").map(|home| home.join(".cache")))
 }

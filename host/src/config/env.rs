@@ -73,6 +73,15 @@ impl Env {
         Ok(base.join("Trash"))
     }
 
+    /// Where `plugin install` puts plugins, whether or not it is there.
+    ///
+    /// # Errors
+    /// [`ConfigError::NoHome`].
+    pub fn plugins_dir(&self) -> Result<PathBuf, ConfigError> {
+        let base = self.data_home.clone().map_or_else(|| Ok(self.home()?.join(".local/share")), Ok)?;
+        Ok(base.join("pi-graft/plugins"))
+    }
+
     /// Where Pi keeps the sessions of this working directory (S1.1, S1.2).
     ///
     /// # Errors

@@ -24,7 +24,7 @@ pub use env::Env;
 pub use error::{ConfigError, Fault};
 pub use globs::Globs;
 pub use limits::Limits;
-pub use plugin::{PluginConfig, PluginFrom};
+pub use plugin::{PluginConfig, PluginFrom, is_plugin_name};
 pub use setting::{Origin, Setting};
 pub use units::{duration_text, parse_duration, parse_size, size_text};
 

@@ -18,8 +18,8 @@ const GRANTS: [&str; 5] =
 /// Where the component is.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum PluginFrom {
-    /// The shipped or installed plugin of this name.
-    Name,
+    /// The shipped plugin of this name, else the one that is installed in this directory; none where there is no home.
+    Name(Option<PathBuf>),
     /// This file; absolute.
     Path(PathBuf),
 }
@@ -103,18 +103,24 @@ fn none(sheet: &mut Sheet<'_>, at: usize, message: String) -> Option<PluginConfi
     None
 }
 
-/// A name that can stand in a receipt, a file name and a command line.
 fn name(value: &DeValue<'_>) -> Result<String, String> {
     let (name, _) = value::text(value)?;
-    let plain = |c: char| c.is_ascii_alphanumeric() || matches!(c, '-' | '_' | '.');
-    if name.chars().all(plain) && name.starts_with(|c: char| c.is_ascii_alphanumeric()) {
+    if is_plugin_name(&name) {
         return Ok(name);
     }
     Err(format!("{name:?}: a name has letters, digits, `-`, `_` and `.` only, and begins with a letter or digit"))
 }
 
+/// Whether a name can stand in a receipt, a file name and a command line.
+#[must_use]
+pub fn is_plugin_name(name: &str) -> bool {
+    let plain = |c: char| c.is_ascii_alphanumeric() || matches!(c, '-' | '_' | '.');
+    name.chars().all(plain) && name.starts_with(|c: char| c.is_ascii_alphanumeric())
+}
+
 fn read_from(sheet: &mut Sheet<'_>, section: &mut Section<'_, '_>) -> PluginFrom {
-    section.value(sheet, "path", (PluginFrom::Name, Value::Null, Origin::Default), |sheet, v| {
+    let named = PluginFrom::Name(sheet.env.plugins_dir().ok());
+    section.value(sheet, "path", (named, Value::Null, Origin::Default), |sheet, v| {
         let (path, shown) = value::path(sheet, v)?;
         Ok((PluginFrom::Path(path), shown))
     })

@@ -37,13 +37,10 @@ pub(super) fn component_bytes(bytes: &[u8]) -> Result<Cow<'_, [u8]>, LoadError> 
 
 /// Refuses what the host does not have: another version of the contract, or any import beside it.
 pub(super) fn check_contract(engine: &Engine, component: &Component) -> Result<(), LoadError> {
-    let ty = component.component_type();
-    let imports: Vec<_> = ty.imports(engine).map(|(name, _)| name.to_owned()).collect();
-    let exports: Vec<_> = ty.exports(engine).map(|(name, _)| name.to_owned()).collect();
+    let (imports, exports) = (imports(engine, component), exports(engine, component));
     if let Some(version) = imports.iter().chain(&exports).find_map(|name| other_version(name)) {
         return Err(LoadError::Contract { theirs: version.into(), ours: CONTRACT_VERSION });
     }
-    // Here the empty stubs of WASI will be left out, which TypeScript and Python link against (issue of the SDKs).
     let foreign: Vec<_> = imports.into_iter().filter(|name| !is_served(name)).collect();
     if !foreign.is_empty() {
         return Err(LoadError::Imports(foreign));
@@ -54,6 +51,21 @@ pub(super) fn check_contract(engine: &Engine, component: &Component) -> Result<(
     Ok(())
 }
 
+/// The names of what a component imports.
+pub(super) fn imports(engine: &Engine, component: &Component) -> Vec<String> {
+    component.component_type().imports(engine).map(|(name, _)| name.to_owned()).collect()
+}
+
+fn exports(engine: &Engine, component: &Component) -> Vec<String> {
+    component.component_type().exports(engine).map(|(name, _)| name.to_owned()).collect()
+}
+
+/// The version of the contract that a component names.
+pub(super) fn contract_version(engine: &Engine, component: &Component) -> Option<String> {
+    let names = [exports(engine, component), imports(engine, component)].concat();
+    names.iter().find_map(|name| version(name)).map(str::to_owned)
+}
+
 fn is_served(import: &str) -> bool {
     let interface = import.strip_prefix(PACKAGE).and_then(|rest| rest.split_once('@'));
     interface.is_some_and(|(name, _)| INTERFACES.contains(&name))
@@ -61,8 +73,12 @@ fn is_served(import: &str) -> bool {
 
 /// The version in a name of the contract, if it is not the one served.
 fn other_version(name: &str) -> Option<&str> {
-    let version = name.strip_prefix(PACKAGE)?.split_once('@')?.1;
-    (version != CONTRACT_VERSION).then_some(version)
+    version(name).filter(|version| *version != CONTRACT_VERSION)
+}
+
+/// The version in a name of the contract.
+fn version(name: &str) -> Option<&str> {
+    name.strip_prefix(PACKAGE)?.split_once('@').map(|(_, version)| version)
 }
 
 #[cfg(test)]

@@ -19,6 +19,7 @@ mod component;
 mod contract;
 mod engine;
 mod grants;
+mod inspect;
 mod instance;
 mod limits;
 mod log;
@@ -38,6 +39,7 @@ use std::sync::Arc;
 pub use component::{CONTRACT_VERSION, componentize};
 #[doc(hidden)]
 pub use engine::config as engine_config;
+pub use inspect::{Description, Inspection};
 pub use limits::Limits;
 pub use plugin::{Plugin, PluginSource};
 pub use report::{Done, Failure, FailureKind, Handler, HostFacts, LogLine, ModelFacts, PiCompaction, Run, RunReport};
@@ -85,6 +87,10 @@ impl Sandbox {
         let cache = options.cache_dir.as_ref().map(open).transpose()?;
         let linker = instance::linker(&clockwork.engine).map_err(|error| SandboxError::Engine(format!("{error:#}")))?;
         Ok(Arc::new(Self { clockwork, linker, cache, max_memory: options.max_memory }))
+    }
+
+    fn engine(&self) -> &wasmtime::Engine {
+        &self.clockwork.engine
     }
 }
 

@@ -95,7 +95,12 @@ impl Sandbox {
         if let Some(component) = self.cache.as_ref().and_then(|cache| cache.load(engine, digest)) {
             return Ok(component);
         }
-        let component = Component::from_binary(engine, &component_bytes(bytes)?)
+        self.compile(digest, &component_bytes(bytes)?)
+    }
+
+    /// Compiles a component, and keeps what comes of it.
+    pub(super) fn compile(&self, digest: &str, component: &[u8]) -> Result<Component, LoadError> {
+        let component = Component::from_binary(self.engine(), component)
             .map_err(|error| LoadError::NotAPlugin(format!("{error:#}")))?;
         if let Some(Err(error)) = self.cache.as_ref().map(|cache| cache.store(digest, &component)) {
             tracing::warn!(%error, "a compiled plugin could not be kept; it will be compiled again");
@@ -103,7 +108,7 @@ impl Sandbox {
         Ok(component)
     }
 
-    fn machine(&self, component: &Component, source: &PluginSource) -> Result<Machine, LoadError> {
+    pub(super) fn machine(&self, component: &Component, source: &PluginSource) -> Result<Machine, LoadError> {
         let mismatch = |error: wasmtime::Error| LoadError::NotAPlugin(format!("{error:#}"));
         Ok(Machine {
             clockwork: self.clockwork.clone(),
@@ -115,14 +120,14 @@ impl Sandbox {
 }
 
 /// Where a component's functions are.
-struct Exports {
+pub(super) struct Exports {
     describe: ComponentExportIndex,
     on_entry: ComponentExportIndex,
     on_settled: ComponentExportIndex,
 }
 
 impl Exports {
-    fn of(component: &Component) -> Result<Self, LoadError> {
+    pub(super) fn of(component: &Component) -> Result<Self, LoadError> {
         let missing = |name| LoadError::NotAPlugin(format!("it does not export {name}"));
         let handler = component.get_export_index(None, HANDLER).ok_or_else(|| missing(HANDLER))?;
         let function = |name| component.get_export_index(Some(&handler), name).ok_or_else(|| missing(name));
@@ -143,7 +148,7 @@ where
     at.get_typed_func(&mut *store, index)
 }
 
-fn describe(machine: &Machine, exports: &Exports, config: &str) -> Result<Description, LoadError> {
+pub(super) fn describe(machine: &Machine, exports: &Exports, config: &str) -> Result<Description, LoadError> {
     type Answer = (Result<Description, String>,);
     let ended = machine.run(None, |store, instance| {
         let describe = function::<(&str,), Answer>(store, instance, &exports.describe)?;
@@ -152,12 +157,18 @@ fn describe(machine: &Machine, exports: &Exports, config: &str) -> Result<Descri
     ended.result.map_err(|failure| LoadError::Describe(cut_message(failure)))
 }
 
+/// What it names, and what is granted, must be there.
+pub(super) fn check_known(description: &Description, grants: &Grants) -> Result<(), LoadError> {
+    let named = description.needs.iter().chain(&description.can_use).map(String::as_str).chain(grants.names());
+    match named.into_iter().find(|name| !is_known(name)) {
+        Some(unknown) => Err(LoadError::Capability(unknown.to_owned())),
+        None => Ok(()),
+    }
+}
+
 /// What it needs must be granted, and what it names must be there to be granted.
 fn check_needs(description: &Description, grants: &Grants) -> Result<(), LoadError> {
-    let named = description.needs.iter().chain(&description.can_use).map(String::as_str).chain(grants.names());
-    if let Some(unknown) = named.into_iter().find(|name| !is_known(name)) {
-        return Err(LoadError::Capability(unknown.to_owned()));
-    }
+    check_known(description, grants)?;
     let missing: Vec<_> = description.needs.iter().filter(|need| !grants.has(need)).cloned().collect();
     if missing.is_empty() {
         return Ok(());
@@ -276,6 +287,6 @@ fn cut_message(failure: Failure) -> Failure {
     Failure { message, ..failure }
 }
 
-fn hex(bytes: &[u8]) -> String {
+pub(super) fn hex(bytes: &[u8]) -> String {
     bytes.iter().map(|byte| format!("{byte:02x}")).collect()
 }

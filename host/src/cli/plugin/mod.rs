@@ -1,0 +1,68 @@
+//! `plugin …`: make one, build it, look at it, install it.
+
+mod build;
+mod check;
+mod install;
+mod list;
+mod new;
+mod remove;
+
+use std::path::Path;
+
+use clap::Subcommand;
+
+use crate::config::Env;
+use crate::installed::Installed;
+use crate::sandbox::{Sandbox, SandboxOptions};
+
+use super::failure::{Failure, Outcome};
+use super::out::Out;
+use super::run::cache_dir;
+
+/// What to do with plugins.
+#[derive(Debug, Subcommand)]
+pub enum Command {
+    /// Make a folder with a small plugin to begin with, the SDK in it, and a test that passes.
+    New(new::New),
+    /// Build the plugin in a folder to a component beside its sources.
+    Build(build::Build),
+    /// Say what a plugin is, what it asks for, and whether it loads.
+    Check(check::Check),
+    /// Copy a plugin to where configs find it by name, pinned to its digest and to what it may be granted.
+    Install(install::Install),
+    /// List the plugins that are shipped and installed.
+    List,
+    /// Remove an installed plugin.
+    Remove(remove::Remove),
+}
+
+pub(super) fn run(command: &Command, out: &mut Out) -> Result<Outcome, Failure> {
+    match command {
+        Command::New(args) => args.run(out),
+        Command::Build(args) => args.run(out),
+        Command::Check(args) => args.run(out),
+        Command::Install(args) => args.run(out),
+        Command::List => list::run(out),
+        Command::Remove(args) => args.run(out),
+    }
+}
+
+/// A sandbox with the daemon's cache, so that what is compiled here is not compiled again there.
+fn sandbox() -> Result<std::sync::Arc<Sandbox>, Failure> {
+    let cache_dir = cache_dir().map(|dir| dir.join("pi-graft/compiled"));
+    Sandbox::new(&SandboxOptions { cache_dir, ..SandboxOptions::default() }).map_err(Failure::problem)
+}
+
+fn installed() -> Result<Installed, Failure> {
+    Ok(Installed::at(Env::of_process().plugins_dir()?))
+}
+
+fn read(path: &Path) -> Result<Vec<u8>, Failure> {
+    std::fs::read(path).map_err(|error| Failure::problem(format!("{}: {error}", path.display())))
+}
+
+/// The line of a config that grants these.
+fn grants_line(grants: &[String]) -> String {
+    let quoted: Vec<_> = grants.iter().map(|grant| format!("{grant:?}")).collect();
+    format!("grants = [{}]", quoted.join(", "))
+}

@@ -1,0 +1,197 @@
+//! `pi-graft plugin …` as a user meets it: made, looked at, installed, pinned, removed.
+
+use std::fs;
+use std::path::{Path, PathBuf};
+use std::process::{Command, Output, Stdio};
+
+use serde_json::{Value, json};
+
+/// A home of its own for each test.
+struct Home(tempfile::TempDir);
+
+impl Home {
+    fn new() -> Home {
+        Home(tempfile::tempdir().expect("a temporary directory"))
+    }
+
+    fn path(&self, name: &str) -> PathBuf {
+        self.0.path().join(name)
+    }
+
+    /// Runs it; `PATH` is empty, so that no tool of this machine is found.
+    fn run(&self, args: &[&str]) -> Output {
+        let mut command = Command::new(env!("CARGO_BIN_EXE_pi-graft"));
+        command.args(args).current_dir(self.0.path()).env_clear().env("HOME", self.0.path()).env("PATH", "");
+        command.stdin(Stdio::null()).output().expect("the binary runs")
+    }
+
+    fn json(&self, args: &[&str]) -> Value {
+        let output = self.run(args);
+        assert_eq!(output.status.code(), Some(0), "{args:?}: {}", said(&output));
+        serde_json::from_slice(&output.stdout).expect("JSON")
+    }
+
+    /// Fails with this code; gives what it says.
+    fn fails(&self, code: i32, args: &[&str]) -> String {
+        let output = self.run(args);
+        assert_eq!(output.status.code(), Some(code), "{args:?}: {}", said(&output));
+        said(&output)
+    }
+
+    /// A config with one installed plugin called `scripted` and these grants, checked.
+    fn check_config(&self, grants: &[&str]) -> Output {
+        let text = format!("[[plugin]]\nname = \"scripted\"\ngrants = {}\n", json!(grants));
+        fs::write(self.path("config.toml"), text).expect("written");
+        self.run(&["--config", "config.toml", "config", "check"])
+    }
+
+    /// The copy of the installed plugin `scripted`.
+    fn copy(&self) -> PathBuf {
+        self.path(".local/share/pi-graft/plugins/scripted.wasm")
+    }
+}
+
+fn said(output: &Output) -> String {
+    let text = |bytes: &[u8]| String::from_utf8_lossy(bytes).into_owned();
+    text(&output.stdout) + &text(&output.stderr)
+}
+
+/// The guest whose config says what it does.
+fn scripted() -> String {
+    Path::new(env!("CARGO_MANIFEST_DIR")).join("../tests/guests/prebuilt/scripted.wasm").display().to_string()
+}
+
+/// Its config, in which it says that it needs this.
+fn needs(capabilities: &[&str]) -> String {
+    json!({ "needs": capabilities }).to_string()
+}
+
+#[test]
+fn a_plugin_says_what_it_is_and_what_it_asks_for() {
+    let home = Home::new();
+    let found = home.json(&["plugin", "check", &scripted(), "--json", "--plugin-config", &needs(&["append:custom"])]);
+    assert_eq!(
+        (&found["loads"], &found["name"], &found["kind"]),
+        (&json!(true), &json!("scripted"), &json!("component"))
+    );
+    assert_eq!(found["contract"], json!({ "plugin": "0.1.0", "host": "0.1.0" }));
+    assert_eq!((&found["needs"], &found["on"]), (&json!(["append:custom"]), &json!(["*"])));
+    assert_eq!(found["bytes"], fs::metadata(scripted()).expect("it is there").len());
+    assert!(found["compileMs"].is_u64() && found["sha256"].as_str().is_some_and(|digest| digest.len() == 64));
+    assert!(found["imports"].as_array().expect("imports").contains(&json!("pi-graft:plugin/session@0.1.0")));
+}
+
+#[test]
+fn what_does_not_load_says_why_and_exits_with_1() {
+    let home = Home::new();
+    fs::write(home.path("p.wasm"), "no wasm").expect("written");
+    assert!(home.fails(1, &["plugin", "check", "p.wasm"]).contains("not WebAssembly"));
+    let said = home.fails(1, &["plugin", "check", &scripted(), "--plugin-config", r#"{"colour":1}"#]);
+    assert!(said.contains("unknown field `colour`"), "{said}");
+    let said = home.fails(1, &["plugin", "check", &scripted(), "--plugin-config", &needs(&["append:gold"])]);
+    assert!(said.contains("append:gold"), "{said}");
+}
+
+#[test]
+fn another_version_of_the_contract_is_named_with_the_remedy() {
+    let home = Home::new();
+    let wasm = fs::read(scripted()).expect("a guest");
+    // The same component with every mention of the version changed, which is of the same length.
+    let newer: Vec<u8> = replaced(&wasm, b"@0.1.0", b"@0.7.0");
+    fs::write(home.path("newer.wasm"), newer).expect("written");
+    let output = home.run(&["plugin", "check", "newer.wasm", "--json"]);
+    let found: Value = serde_json::from_slice(&output.stdout).expect("JSON");
+    assert_eq!(output.status.code(), Some(1));
+    assert_eq!(found["contract"], json!({ "plugin": "0.7.0", "host": "0.1.0" }));
+    let error = found["error"].as_str().expect("an error");
+    assert!(error.contains("0.7.0") && error.contains("0.1.0") && error.contains("build it with the SDK"), "{error}");
+}
+
+fn replaced(bytes: &[u8], from: &[u8], to: &[u8]) -> Vec<u8> {
+    let mut bytes = bytes.to_vec();
+    let at: Vec<_> = (0..bytes.len() - from.len()).filter(|at| bytes[*at..].starts_with(from)).collect();
+    at.into_iter().for_each(|at| bytes[at..at + to.len()].copy_from_slice(to));
+    bytes
+}
+
+#[test]
+fn an_installed_plugin_is_found_by_its_name_until_it_is_removed() {
+    let home = Home::new();
+    assert!(said(&home.check_config(&[])).contains("no plugin \"scripted\" is shipped or installed"));
+    home.json(&["plugin", "install", &scripted(), "--json"]);
+    assert_eq!(home.check_config(&[]).status.code(), Some(0));
+    let list = home.json(&["plugin", "list", "--json"]);
+    let names: Vec<_> = list.as_array().expect("a list").iter().map(|row| (&row["name"], &row["from"])).collect();
+    assert!(names.contains(&(&json!("auto-compact"), &json!("shipped"))));
+    assert!(names.contains(&(&json!("scripted"), &json!("installed"))));
+    home.json(&["plugin", "remove", "scripted", "--json"]);
+    assert!(!home.copy().exists());
+    assert_eq!(home.check_config(&[]).status.code(), Some(1));
+}
+
+#[test]
+fn a_changed_copy_is_refused_until_it_is_accepted() {
+    let home = Home::new();
+    home.json(&["plugin", "install", &scripted(), "--name", "scripted", "--json"]);
+    let mut bytes = fs::read(home.copy()).expect("the copy");
+    // One more custom section, empty: another file, and as good a component.
+    bytes.extend([0, 2, 1, b'x']);
+    fs::write(home.copy(), bytes).expect("changed");
+    let output = home.check_config(&[]);
+    assert_eq!(output.status.code(), Some(1));
+    assert!(said(&output).contains("was changed since it was installed"), "{}", said(&output));
+    assert!(home.fails(1, &["plugin", "list"]).contains("plugin install"));
+    home.json(&["plugin", "install", &home.copy().display().to_string(), "--json"]);
+    assert_eq!(home.check_config(&[]).status.code(), Some(0));
+}
+
+#[test]
+fn a_config_grants_an_installed_plugin_only_what_was_accepted_for_it() {
+    let home = Home::new();
+    let config = needs(&["append:custom"]);
+    let installed = home.json(&["plugin", "install", &scripted(), "--plugin-config", &config, "--json"]);
+    assert_eq!(installed["grants"], json!(["append:custom"]));
+    assert_eq!(home.check_config(&["append:custom"]).status.code(), Some(0));
+    let output = home.check_config(&["append:custom", "session:raw"]);
+    assert_eq!(output.status.code(), Some(1));
+    assert!(said(&output).contains("session:raw was not accepted"), "{}", said(&output));
+    let wider = ["--grant", "append:custom", "--grant", "session:raw"];
+    let args: Vec<_> = ["plugin", "install", &scripted(), "--json"].into_iter().map(str::to_owned).collect();
+    let args: Vec<&str> = args.iter().map(String::as_str).chain(wider).collect();
+    home.json(&args);
+    assert_eq!(home.check_config(&["append:custom", "session:raw"]).status.code(), Some(0));
+}
+
+/// What was accepted when it was installed grants nothing: that is for the config, by name.
+#[test]
+fn a_missing_or_empty_list_grants_nothing() {
+    let home = Home::new();
+    home.json(&["plugin", "install", &scripted(), "--grant", "append:custom", "--json"]);
+    for grants in ["", "grants = []\n"] {
+        let text = format!("[[plugin]]\nname = \"scripted\"\n{grants}[plugin.config]\nneeds = [\"append:custom\"]\n");
+        fs::write(home.path("config.toml"), text).expect("written");
+        let said = home.fails(1, &["--config", "config.toml", "config", "check"]);
+        assert!(said.contains("needs append:custom, which is not granted"), "{said}");
+    }
+}
+
+#[test]
+fn a_name_that_would_never_be_found_is_refused() {
+    let home = Home::new();
+    let said = home.fails(2, &["plugin", "install", &scripted(), "--name", "auto-compact"]);
+    assert!(said.contains("is shipped"), "{said}");
+    home.fails(2, &["plugin", "install", &scripted(), "--name", "../x"]);
+    assert!(home.fails(1, &["plugin", "remove", "nobody"]).contains("plugin list"));
+}
+
+#[test]
+fn a_new_folder_says_how_to_go_on_and_what_is_missing() {
+    let home = Home::new();
+    let made = home.json(&["plugin", "new", "--lang", "typescript", "my-plugin", "--json"]);
+    assert_eq!(made["name"], "my-plugin");
+    assert!(home.path("my-plugin/sdk/src/index.ts").is_file());
+    assert!(home.fails(1, &["plugin", "new", "my-plugin"]).contains("not empty"));
+    let said = home.fails(1, &["plugin", "build", "my-plugin"]);
+    assert!(said.contains("install Node 20 or newer"), "{said}");
+    assert!(home.fails(1, &["plugin", "build"]).contains("plugin new"));
+}

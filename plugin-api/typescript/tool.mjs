@@ -1,0 +1,73 @@
+// Builds and tests a plugin in the folder it is called in:
+//
+//   node sdk/tool.mjs build     src/plugin.ts to NAME.wasm, a component without WASI
+//   node sdk/tool.mjs test      checks the types, then runs test/*.test.ts with Node's own test runner
+import { spawnSync } from "node:child_process";
+import { existsSync, mkdirSync, readFileSync, readdirSync, rmSync, writeFileSync } from "node:fs";
+import { createRequire } from "node:module";
+import { dirname, join, resolve } from "node:path";
+import { fileURLToPath } from "node:url";
+
+const sdk = dirname(fileURLToPath(import.meta.url));
+const out = "build";
+
+/** A package that `npm install` brings; said in one line if it did not. */
+async function load(name) {
+  try {
+    return await import(name);
+  } catch (error) {
+    console.error(`${name} is missing or broken (${error.code ?? error}): run \`npm install\` here`);
+    process.exit(2);
+  }
+}
+
+async function bundle(options) {
+  const esbuild = await load("esbuild");
+  const common = { bundle: true, format: "esm", target: "es2022", outdir: out, logLevel: "warning" };
+  await esbuild.build({ ...common, ...options });
+}
+
+async function build() {
+  const { componentize } = await load("@bytecodealliance/componentize-js");
+  const { name } = JSON.parse(readFileSync("package.json", "utf8"));
+  const contents =
+    `import plugin from ${JSON.stringify(resolve("src/plugin.ts"))};\n` +
+    `import { handlerOf } from ${JSON.stringify(join(sdk, "src/component.ts"))};\n` +
+    `export const handler = handlerOf(plugin);\n`;
+  const stdin = { contents, resolveDir: process.cwd(), sourcefile: "component.ts" };
+  await bundle({ stdin, external: ["pi-graft:*"], platform: "neutral" });
+  // Every feature that would need WASI is off: the host has none.
+  const disableFeatures = ["random", "stdio", "clocks", "http", "fetch-event"];
+  const witPath = [join(sdk, "wit"), join(sdk, "../wit")].find(existsSync);
+  const made = await componentize({ sourcePath: join(out, "stdin.js"), witPath, worldName: "plugin", disableFeatures });
+  writeFileSync(`${name}.wasm`, made.component);
+  console.log(`${name}.wasm: ${made.component.length} bytes`);
+}
+
+async function test() {
+  types();
+  const tests = readdirSync("test").filter((name) => name.endsWith(".test.ts"));
+  rmSync(join(out, "test"), { recursive: true, force: true });
+  mkdirSync(join(out, "test"), { recursive: true });
+  const entryPoints = tests.map((name) => join("test", name));
+  await bundle({ entryPoints, outdir: join(out, "test"), platform: "node", outExtension: { ".js": ".mjs" } });
+  run(process.execPath, ["--test", ...tests.map((name) => join(out, "test", name.replace(/ts$/, "mjs")))]);
+}
+
+function types() {
+  const tsc = createRequire(join(process.cwd(), "package.json")).resolve("typescript/package.json");
+  run(process.execPath, [join(dirname(tsc), "bin/tsc"), "--noEmit"]);
+}
+
+function run(command, args) {
+  const { status } = spawnSync(command, args, { stdio: "inherit" });
+  if (status !== 0) process.exit(status ?? 1);
+}
+
+const commands = { build, test };
+const command = commands[process.argv[2]];
+if (command === undefined) {
+  console.error(`usage: node tool.mjs ${Object.keys(commands).join("|")}`);
+  process.exit(2);
+}
+await command();
