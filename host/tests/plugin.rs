@@ -176,6 +176,22 @@ fn a_missing_or_empty_list_grants_nothing() {
 }
 
 #[test]
+fn a_plugin_of_ones_own_is_pinned_by_the_config() {
+    let home = Home::new();
+    let digest =
+        home.json(&["plugin", "check", &scripted(), "--json"])["sha256"].as_str().expect("a digest").to_owned();
+    let check = |digest: &str| {
+        let text = format!("[[plugin]]\nname = \"mine\"\npath = {:?}\nsha256 = \"{digest}\"\n", scripted());
+        fs::write(home.path("config.toml"), text).expect("written");
+        home.run(&["--config", "config.toml", "config", "check"])
+    };
+    assert_eq!(check(&digest).status.code(), Some(0));
+    let other = check(&"0".repeat(64));
+    assert_eq!(other.status.code(), Some(1));
+    assert!(said(&other).contains(&digest) && said(&other).contains("changed"), "{}", said(&other));
+}
+
+#[test]
 fn a_name_that_would_never_be_found_is_refused() {
     let home = Home::new();
     let said = home.fails(2, &["plugin", "install", &scripted(), "--name", "auto-compact"]);

@@ -1,4 +1,4 @@
-//! `config init`, `config check` and `config show`.
+//! `config init`, `config check`, `config schema` and `config show`.
 
 use std::fs::DirBuilder;
 use std::io::Write;
@@ -7,8 +7,7 @@ use std::path::Path;
 use clap::Subcommand;
 use serde_json::json;
 
-use crate::config::{Config, ConfigError, Env, Fault, SHIPPED, Setting};
-use crate::sandbox::{Sandbox, SandboxOptions};
+use crate::config::{Config, ConfigError, Env, Fault, SHIPPED, Setting, schema};
 use crate::shipped;
 
 use super::failure::{Failure, Outcome};
@@ -21,6 +20,8 @@ pub enum Command {
     Init,
     /// Say with line and column what does not hold.
     Check,
+    /// Print the JSON Schema of a config, for editors.
+    Schema,
     /// Show every value in effect and where it comes from.
     Show,
 }
@@ -29,6 +30,10 @@ pub(super) fn run(command: &Command, named: Option<&Path>, out: &mut Out) -> Res
     match command {
         Command::Init => init(named, out),
         Command::Check => check(named, out),
+        Command::Schema => {
+            out.line(format!("{:#}", schema()?))?;
+            Ok(Outcome::Done)
+        }
         Command::Show => show(named, out),
     }
 }
@@ -71,7 +76,7 @@ fn check(named: Option<&Path>, out: &mut Out) -> Result<Outcome, Failure> {
 
 /// What the plugins themselves say: each is loaded, and given its config.
 fn plugin_faults(config: &Config) -> Result<Vec<Fault>, Failure> {
-    let sandbox = Sandbox::new(&SandboxOptions::default()).map_err(Failure::problem)?;
+    let sandbox = super::plugin::sandbox()?;
     let enabled = config.plugins.iter().filter(|plugin| plugin.enabled);
     let faults = enabled.filter_map(|plugin| {
         let error = shipped::load(&sandbox, plugin).err()?.to_string();

@@ -11,6 +11,7 @@ mod limits;
 mod nearest;
 mod plugin;
 mod read;
+mod schema;
 mod setting;
 mod units;
 mod value;
@@ -25,6 +26,7 @@ pub use error::{ConfigError, Fault};
 pub use globs::Globs;
 pub use limits::Limits;
 pub use plugin::{PluginConfig, PluginFrom, is_plugin_name};
+pub use schema::schema;
 pub use setting::{Origin, Setting};
 pub use units::{duration_text, parse_duration, parse_size, size_text};
 

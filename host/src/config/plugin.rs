@@ -12,7 +12,7 @@ use super::setting::Origin;
 use super::value;
 
 /// The capabilities that can be granted, `model:NAME` aside.
-const GRANTS: [&str; 5] =
+pub(super) const GRANTS: [&str; 5] =
     ["append:custom", "append:custom_message", "append:compaction", "append:context_edit", "session:raw"];
 
 /// Where the component is.

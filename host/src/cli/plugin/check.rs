@@ -6,7 +6,7 @@ use std::time::Duration;
 use clap::Args;
 use serde_json::{Value, json};
 
-use crate::sandbox::{CONTRACT_VERSION, Description, Inspection, Limits};
+use crate::sandbox::{CONTRACT_VERSION, Description, Inspection};
 
 use crate::cli::failure::{Failure, Outcome};
 use crate::cli::out::{Out, grouped};
@@ -32,7 +32,7 @@ pub struct With {
 impl Check {
     pub(super) fn run(&self, out: &mut Out) -> Result<Outcome, Failure> {
         let bytes = super::read(&self.file)?;
-        let found = super::sandbox()?.inspect(&bytes, &self.with.plugin_config, Limits::default());
+        let found = super::inspect(&bytes, &self.with)?;
         if out.json {
             out.line(in_json(&self.file, &found))?;
         } else {

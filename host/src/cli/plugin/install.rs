@@ -7,7 +7,7 @@ use serde_json::json;
 
 use crate::config::is_plugin_name;
 use crate::installed::{Installed, Pin};
-use crate::sandbox::{Description, Limits};
+use crate::sandbox::Description;
 use crate::shipped::SHIPPED;
 
 use super::check::With;
@@ -37,7 +37,7 @@ impl Install {
     pub(super) fn run(&self, out: &mut Out) -> Result<Outcome, Failure> {
         let file = if self.from.is_dir() { super::build::component(&self.from)?.0 } else { self.from.clone() };
         let bytes = super::read(&file)?;
-        let found = super::sandbox()?.inspect(&bytes, &self.with.plugin_config, Limits::default());
+        let found = super::inspect(&bytes, &self.with)?;
         let refused = |error| Failure::problem(format!("{}: not installed: {error}", file.display()));
         if let Some(error) = found.error {
             return Err(refused(error.to_string()));

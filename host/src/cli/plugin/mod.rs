@@ -7,16 +7,18 @@ mod list;
 mod new;
 mod remove;
 
+use std::io::IsTerminal;
 use std::path::Path;
+use std::sync::Arc;
 
 use clap::Subcommand;
 
 use crate::config::Env;
 use crate::installed::Installed;
-use crate::sandbox::{Sandbox, SandboxOptions};
+use crate::sandbox::{Inspection, Limits, Sandbox, SandboxOptions};
 
 use super::failure::{Failure, Outcome};
-use super::out::Out;
+use super::out::{Out, grouped, say};
 use super::run::cache_dir;
 
 /// What to do with plugins.
@@ -47,10 +49,21 @@ pub(super) fn run(command: &Command, out: &mut Out) -> Result<Outcome, Failure> 
     }
 }
 
+/// Bytes of a plugin that takes seconds to compile.
+const LARGE: usize = 2 << 20;
+
 /// A sandbox with the daemon's cache, so that what is compiled here is not compiled again there.
-fn sandbox() -> Result<std::sync::Arc<Sandbox>, Failure> {
+pub(super) fn sandbox() -> Result<Arc<Sandbox>, Failure> {
     let cache_dir = cache_dir().map(|dir| dir.join("pi-graft/compiled"));
     Sandbox::new(&SandboxOptions { cache_dir, ..SandboxOptions::default() }).map_err(Failure::problem)
+}
+
+/// Looks at a plugin. Somebody who waits for a large one is told.
+fn inspect(bytes: &[u8], with: &check::With) -> Result<Inspection, Failure> {
+    if bytes.len() > LARGE && std::io::stderr().is_terminal() {
+        say(format!("compiling {} bytes; this takes some seconds, once", grouped(bytes.len() as u64)));
+    }
+    Ok(sandbox()?.inspect(bytes, &with.plugin_config, Limits::default()))
 }
 
 fn installed() -> Result<Installed, Failure> {
