@@ -42,6 +42,8 @@ struct Toolchain {
     rustc: PathBuf,
     /// It has no std for wasm, and builds it along from its sources.
     builds_std: bool,
+    /// It has a linker for wasm; a distribution's has not.
+    has_linker: bool,
 }
 
 fn rust(dir: &Path, tell: &dyn Fn(&str)) -> Result<Built, MakingError> {
@@ -52,6 +54,8 @@ fn rust(dir: &Path, tell: &dyn Fn(&str)) -> Result<Built, MakingError> {
         tell("std is built along, from this Rust's sources");
         // Building std is not for everybody yet, and this compiler is a released one.
         cargo.env("RUSTC_BOOTSTRAP", "1").arg("-Zbuild-std=std,panic_abort");
+    }
+    if !tools.has_linker {
         cargo.env("CARGO_TARGET_WASM32_UNKNOWN_UNKNOWN_LINKER", linker()?);
     }
     run(&mut cargo, "cargo build")?;
@@ -76,12 +80,19 @@ fn toolchain(dir: &Path) -> Result<Toolchain, MakingError> {
     let ready = has(&format!("{TARGET}/lib")).map(|found| (found, false));
     let (found, builds_std) =
         ready.or_else(|| has("src/rust/library").map(|found| (found, true))).ok_or(MakingError::NoWasm)?;
-    Ok(Toolchain { cargo: found.0.into(), rustc: found.1.into(), builds_std })
+    let (cargo, rustc, sysroot) = found;
+    Ok(Toolchain { cargo: cargo.into(), rustc: rustc.into(), builds_std, has_linker: has_linker(sysroot) })
 }
 
 fn sysroot(dir: &Path, rustc: &str) -> Option<PathBuf> {
     let said = Command::new(rustc).current_dir(dir).args(["--print", "sysroot"]).stderr(Stdio::null()).output().ok()?;
     said.status.success().then(|| PathBuf::from(String::from_utf8_lossy(&said.stdout).trim()))
+}
+
+/// Whether a Rust brings its own linker, which it has for each system that it runs on.
+fn has_linker(sysroot: &Path) -> bool {
+    let systems = std::fs::read_dir(sysroot.join("lib/rustlib")).into_iter().flatten().flatten();
+    systems.into_iter().any(|system| system.path().join("bin/rust-lld").is_file())
 }
 
 fn linker() -> Result<&'static str, MakingError> {
