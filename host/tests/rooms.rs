@@ -7,10 +7,11 @@ use std::fs;
 use std::path::{Path, PathBuf};
 
 /// Each room, and the rooms that it may name: only such as stand above it. The command line may name them all.
-const ROOMS: [(&str, &[&str]); 13] = [
+const ROOMS: [(&str, &[&str]); 14] = [
     ("sandbox", &[]),
     ("files", &[]),
-    ("config", &[]),
+    ("pi", &[]),
+    ("config", &["pi"]),
     ("steps", &[]),
     ("wire", &[]),
     ("installed", &[]),
@@ -18,7 +19,7 @@ const ROOMS: [(&str, &[&str]); 13] = [
     ("shipped", &["sandbox", "config", "installed"]),
     ("journal", &["files"]),
     ("deliver", &["files", "journal", "steps"]),
-    ("daemon", &["sandbox", "files", "config", "steps", "shipped", "journal", "deliver", "wire"]),
+    ("daemon", &["sandbox", "files", "config", "steps", "shipped", "journal", "deliver", "wire", "pi"]),
     ("demo", &["sandbox", "files", "config", "steps", "shipped", "journal", "deliver", "daemon"]),
     (
         "cli",
@@ -35,6 +36,7 @@ const ROOMS: [(&str, &[&str]); 13] = [
             "wire",
             "installed",
             "making",
+            "pi",
         ],
     ),
 ];

@@ -2,8 +2,14 @@
 
 use std::path::{Path, PathBuf};
 
+use pi_session::settings::Around;
+
 use super::ConfigError;
 use super::setting::Origin;
+use crate::pi;
+
+/// The name of Pi's settings in its agent directory.
+const SETTINGS: &str = "settings.json";
 
 /// The environment, as a value, so that every test is exact.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
@@ -82,17 +88,24 @@ impl Env {
         Ok(base.join("pi-graft/plugins"))
     }
 
-    /// Where Pi keeps the sessions of this working directory (S1.1, S1.2).
+    /// Where Pi keeps the sessions of this working directory (S1.1, S1.2): what the variable says, the project's settings,
+    /// the user's, else a directory of its own below the agent directory.
     ///
     /// # Errors
     /// [`ConfigError::NoHome`].
     pub fn pi_sessions_of(&self, cwd: &Path) -> Result<PathBuf, ConfigError> {
-        let (dir, origin) = self.pi_sessions()?;
-        let holds_files = match origin {
-            Origin::Pi(_) => true,
-            _ => self.session_dir.is_some(),
+        let agent = self.agent_dir()?;
+        let said = match &self.session_dir {
+            Some(dir) => Some(dir.clone()),
+            None => {
+                let (global, project) = (pi::read_settings(&agent.join(SETTINGS)), pi::read_project_settings(cwd));
+                Around::session_dir(&global, Some(&project)).map(|dir| dir.value)
+            }
         };
-        Ok(if holds_files { dir } else { dir.join(dir_name_of(cwd)) })
+        match said {
+            Some(dir) => Ok(cwd.join(self.expand(&dir)?)),
+            None => Ok(agent.join("sessions").join(dir_name_of(cwd))),
+        }
     }
 
     /// `~` and `~/…` with the home directory in its place; other texts as they are.
@@ -128,9 +141,10 @@ impl Env {
             return Ok((self.expand(dir)?, Origin::Variable("PI_CODING_AGENT_SESSION_DIR")));
         }
         let agent = self.agent_dir()?;
-        let settings = agent.join("settings.json");
+        let settings = agent.join(SETTINGS);
+        let said = Around::session_dir(&pi::read_settings(&settings), None);
         // A relative one is relative to each working directory: there is no one place to watch.
-        if let Some(dir) = session_dir_of(&settings).map(|dir| self.expand(&dir)).transpose()?
+        if let Some(dir) = said.map(|dir| self.expand(&dir.value)).transpose()?
             && dir.is_absolute()
         {
             return Ok((dir, Origin::Pi(settings)));
@@ -145,13 +159,6 @@ fn dir_name_of(cwd: &Path) -> String {
     let cwd = cwd.to_string_lossy();
     let cwd = cwd.strip_prefix(['/', '\\']).unwrap_or(&cwd);
     format!("--{}--", cwd.replace(['/', '\\', ':'], "-"))
-}
-
-/// The key `sessionDir` of Pi's settings, if they can be read.
-fn session_dir_of(settings: &Path) -> Option<String> {
-    let text = std::fs::read(settings).ok()?;
-    let settings: serde_json::Value = serde_json::from_slice(&text).ok()?;
-    settings.get("sessionDir")?.as_str().filter(|dir| !dir.is_empty()).map(str::to_owned)
 }
 
 #[cfg(test)]
@@ -196,6 +203,22 @@ mod tests {
         assert_eq!(env.pi_sessions().expect("a home").0, dir.path().join("sessions"));
         std::fs::write(&settings, "no JSON").expect("written");
         assert_eq!(env.pi_sessions().expect("a home").0, dir.path().join("sessions"));
+    }
+
+    #[test]
+    fn a_project_may_keep_its_sessions_elsewhere() {
+        let dir = tempfile::tempdir().expect("a temporary directory");
+        let (agent, work) = (dir.path().join("agent"), dir.path().join("work"));
+        [agent.as_path(), &work.join(".pi")].iter().for_each(|dir| std::fs::create_dir_all(dir).expect("made"));
+        let env = Env { agent_dir: Some(agent.display().to_string()), ..at_home("/h") };
+        let of = |env: &Env| env.pi_sessions_of(&work).expect("a home");
+        let write = |path: PathBuf, text| std::fs::write(path, text).expect("written");
+        write(agent.join("settings.json"), r#"{"sessionDir":"of-user"}"#);
+        assert_eq!(of(&env), work.join("of-user"), "relative to the working directory");
+        write(work.join(".pi/settings.json"), r#"{"sessionDir":"~/of-project"}"#);
+        assert_eq!(of(&env), PathBuf::from("/h/of-project"), "whether or not Pi trusts the project");
+        let env = Env { session_dir: Some("/s".into()), ..env };
+        assert_eq!(of(&env), PathBuf::from("/s"));
     }
 
     #[test]

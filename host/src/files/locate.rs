@@ -29,6 +29,18 @@ pub fn walk(root: &Path, trouble: &mut dyn FnMut(&Path, std::io::Error)) -> Vec<
     found
 }
 
+/// Every regular `*.jsonl` file in `dir` itself, as [`walk`] gives them.
+pub fn list(dir: &Path, trouble: &mut dyn FnMut(&Path, std::io::Error)) -> Vec<Found> {
+    let (mut below, mut found) = (Vec::new(), Vec::new());
+    match read_dir(dir) {
+        Ok(names) => names.into_iter().for_each(|path| sort_in(path, &mut below, &mut found, trouble)),
+        Err(e) if e.kind() == std::io::ErrorKind::NotFound => {}
+        Err(e) => trouble(dir, e),
+    }
+    found.sort_by(|a, b| a.path.cmp(&b.path));
+    found
+}
+
 fn read_dir(dir: &Path) -> std::io::Result<Vec<PathBuf>> {
     std::fs::read_dir(dir)?.map(|entry| entry.map(|e| e.path())).collect()
 }

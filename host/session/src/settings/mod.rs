@@ -115,6 +115,14 @@ impl Around {
         self.global.fault().into_iter().chain(project).chain(self.models.faults())
     }
 
+    /// The model that Pi begins a session with, where its settings name one (`defaultProvider`, `defaultModel`).
+    #[must_use]
+    pub fn default_model(&self) -> Option<ModelId> {
+        let merged = Merged::new(&self.global, self.project.as_deref());
+        let text = |name| Some(merged.find(&[name])?.0.as_str()?.into_owned());
+        Some(ModelId { provider: text("defaultProvider")?, id: text("defaultModel")? })
+    }
+
     /// The `sessionDir` in force, as it is written (S1.2). Pi reads the project's before it knows whether to trust it, so
     /// `project` is to be given whether or not it does.
     #[must_use]
