@@ -17,7 +17,8 @@ use pi_graft::daemon::world::{World, now_ms};
 use pi_graft::deliver::settle::Times;
 use pi_graft::files::append::RealDisk;
 use pi_graft::journal::Journal;
-use pi_graft::sandbox::{Limits, PiCompaction, PluginSource, Sandbox, SandboxOptions};
+use pi_graft::pi::PiFiles;
+use pi_graft::sandbox::{Limits, PluginSource, Sandbox, SandboxOptions};
 
 const GUEST: &[u8] = include_bytes!("../../tests/guests/prebuilt/scripted.wasm");
 const MB: usize = 1_000_000;
@@ -110,7 +111,7 @@ fn settings() -> Settings {
         closed: true,
         unloaded: Vec::new(),
         keep_runs: Duration::from_secs(3600),
-        compaction: PiCompaction::default(),
+        pi: PiFiles::new(None),
     }
 }
 

@@ -4,7 +4,7 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use pi_graft::deliver::presence::Presence;
-use pi_graft::deliver::settle::{State, Times, Verdict, state, verdict};
+use pi_graft::deliver::settle::{State, Times, Verdict, regarding, state, verdict};
 use pi_session::Tree;
 use pi_session::branch::Branch;
 use pi_session::tree::Source;
@@ -71,9 +71,20 @@ fn grafts_do_not_count() {
 }
 
 #[test]
+fn over_pis_own_threshold_it_is_probably_compacting() {
+    let reported = r#""message":{"role":"assistant","content":[],"stopReason":"stop","usage":{"totalTokens":900}}"#;
+    let branch = branch(&[("message", USER), ("message", reported)]);
+    let with = |threshold| regarding(state(&branch).expect("a state"), &branch, threshold).expect("tokens");
+    assert_eq!(with(Some(899)), State::Full);
+    assert_eq!(with(Some(900)), State::Finished);
+    assert_eq!(with(None), State::Finished, "the window is not known, or its compaction is off");
+    assert_eq!(regarding(State::Open, &branch, Some(1)).expect("tokens"), State::Open, "a turn that goes on stays one");
+}
+
+#[test]
 fn the_table() {
     use Presence::{Absent, Here, Unknown};
-    use State::{Finished, Open, Unanswered};
+    use State::{Finished, Full, Open, Unanswered};
     let times = Times { settle: Duration::from_secs(2), live_hold: Duration::from_secs(600) };
     let after = |presence, state, seconds| verdict(state, presence, Duration::from_secs(seconds), &times);
     for presence in [Absent, Unknown] {
@@ -81,12 +92,15 @@ fn the_table() {
         assert_eq!(after(presence, Finished, 2), Verdict::Settled);
     }
     assert_eq!(after(Absent, Open, 2), Verdict::Settled);
+    assert_eq!(after(Absent, Full, 2), Verdict::Settled);
+    assert!(matches!(after(Unknown, Full, 599), Verdict::Wait(..)));
+    assert_eq!(after(Unknown, Full, 600), Verdict::Settled);
     assert!(matches!(after(Absent, Unanswered, 599), Verdict::Wait(..)));
     assert_eq!(after(Absent, Unanswered, 600), Verdict::Settled);
     assert!(matches!(after(Unknown, Open, 599), Verdict::Wait(..)));
     assert_eq!(after(Unknown, Open, 600), Verdict::Settled);
     assert!(matches!(after(Unknown, Unanswered, 1_000_000), Verdict::Held(_)));
-    for state in [Finished, Open, Unanswered] {
+    for state in [Finished, Full, Open, Unanswered] {
         assert!(matches!(after(Here, state, 1_000_000), Verdict::Held(_)));
     }
 }

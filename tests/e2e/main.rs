@@ -6,6 +6,7 @@ mod talk;
 
 mod bridged;
 mod crash;
+mod facts;
 mod follow;
 mod grow;
 mod hostile;

@@ -51,6 +51,8 @@ impl Stage {
         let mut command = Command::new(env!("CARGO_BIN_EXE_pi-graft"));
         command.arg("--config").arg(self.path("config.toml")).args(args);
         command.env("XDG_RUNTIME_DIR", self.path("runtime")).env("RUST_LOG", "debug");
+        // Nobody's own Pi gets in.
+        command.env("PI_CODING_AGENT_DIR", self.path("agent")).env_remove("PI_CODING_AGENT_SESSION_DIR");
         // Compiled once for all scenes.
         command.env("XDG_CACHE_HOME", concat!(env!("CARGO_TARGET_TMPDIR"), "/cache"));
         command.stdin(Stdio::null());

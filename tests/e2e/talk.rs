@@ -17,7 +17,12 @@ pub struct Talk {
     path: PathBuf,
     leaf: Option<String>,
     count: u32,
+    /// Who answers.
+    model: (&'static str, &'static str),
 }
+
+/// Who answers where nobody else is named.
+const MODEL: (&str, &str) = ("p", "m");
 
 impl Talk {
     /// Begins a session.
@@ -30,14 +35,20 @@ impl Talk {
         let id = path.file_stem().expect("a name").to_string_lossy().into_owned();
         let header = format!(r#"{{"type":"session","version":3,"id":"{id}","timestamp":"{}","cwd":{cwd:?}}}"#, now());
         append(path, &format!("{header}\n"));
-        Talk { path: path.to_path_buf(), leaf: None, count: 0 }
+        Talk { path: path.to_path_buf(), leaf: None, count: 0, model: MODEL }
     }
 
     /// Opens it as a new Pi would: the leaf is the last entry.
     pub fn reopen(path: &Path) -> Talk {
         let file = Session::read(path);
         let count = file.tree.entries().len() as u32 + 1000;
-        Talk { path: path.to_path_buf(), leaf: file.ids().last().cloned(), count }
+        Talk { path: path.to_path_buf(), leaf: file.ids().last().cloned(), count, model: MODEL }
+    }
+
+    /// From now on this model of this provider answers.
+    pub fn with_model(mut self, provider: &'static str, id: &'static str) -> Talk {
+        self.model = (provider, id);
+        self
     }
 
     pub fn user(&mut self, text: &str) -> String {
@@ -62,8 +73,9 @@ impl Talk {
     }
 
     pub fn answer(&mut self, content: &str, stop: &str) -> String {
+        let (provider, model) = self.model;
         self.message(&format!(
-            r#""role":"assistant","content":[{content}],"api":"x","provider":"p","model":"m","usage":{{"input":0,"output":0,"cacheRead":0,"cacheWrite":0,"totalTokens":0,"cost":{{"total":0}}}},"stopReason":"{stop}""#
+            r#""role":"assistant","content":[{content}],"api":"x","provider":"{provider}","model":"{model}","usage":{{"input":0,"output":0,"cacheRead":0,"cacheWrite":0,"totalTokens":0,"cost":{{"total":0}}}},"stopReason":"{stop}""#
         ))
     }
 

@@ -7,7 +7,7 @@ use std::time::{Duration, SystemTime};
 use tokio_util::sync::CancellationToken;
 use tracing::{error, info, warn};
 
-use crate::config::Config;
+use crate::config::{Config, Env};
 use crate::daemon::settings::Settings;
 use crate::daemon::world::{World, now_ms};
 use crate::daemon::{Daemon, Summary};
@@ -16,7 +16,8 @@ use crate::files::append::RealDisk;
 use crate::files::lock::{RootLock, lock_root, private_dir, runtime_dir, socket_path};
 use crate::files::{FilesError, locate};
 use crate::journal::Journal;
-use crate::sandbox::{PiCompaction, Plugin, Sandbox, SandboxOptions};
+use crate::pi::PiFiles;
+use crate::sandbox::{Plugin, Sandbox, SandboxOptions};
 use crate::shipped;
 
 use super::{Failure, Outcome, answer};
@@ -181,7 +182,7 @@ fn settings(config: &Config, args: &RunArgs) -> Result<Settings, Failure> {
         closed: args.closed,
         unloaded: Vec::new(),
         keep_runs: config.state.keep,
-        compaction: PiCompaction::default(),
+        pi: PiFiles::new(Env::of_process().agent_dir().ok()),
     })
 }
 

@@ -234,22 +234,29 @@ impl Session {
             let (push, leaf) = (number(), bridge.leaf.clone());
             bridge.conn.send(&ToPi::Push { push, leaf, entries: raw(list.drafts) });
         } else if self.running.is_empty() {
-            self.push_compaction(world, bridge, &branch);
+            self.push_compaction(world, bridge, leaf, &branch)?;
         }
         Ok(())
     }
 
     /// A compaction that is pending can land now if Pi would compact here at all; its hook then asks with our token.
-    fn push_compaction(&mut self, world: &World, bridge: &Bridge, branch: &Branch) {
+    fn push_compaction(
+        &mut self,
+        world: &World,
+        bridge: &Bridge,
+        leaf: Option<EntryIx>,
+        branch: &Branch,
+    ) -> Result<(), StepError> {
         let due = self.due(world, branch);
-        let Some((_, batch)) = bridge::compaction(branch, &due) else { return };
-        if !world.pi_would_compact(branch) {
-            return;
+        let Some((_, batch)) = bridge::compaction(branch, &due) else { return Ok(()) };
+        if !self.pi_would_compact(world, leaf, branch)? {
+            return Ok(());
         }
         let token = format!("{:016x}", number());
         info!(session = %self.path.display(), batch, "Pi is idle: asked to compact");
         self.note_push(bridge, Some((token.clone(), batch)));
         bridge.conn.send(&ToPi::Compact { compact: number(), leaf: bridge.leaf.clone(), token });
+        Ok(())
     }
 
     fn note_push(&mut self, bridge: &Bridge, compaction: Option<(String, String)>) {

@@ -5,7 +5,7 @@ use pi_session::tree::EntryIx;
 use tracing::{debug, info, warn};
 
 use crate::journal::{Batch, Handler, Note, RunRecord};
-use crate::sandbox::{self, HostFacts, Plugin, Run, RunReport};
+use crate::sandbox::{self, Plugin, Run, RunReport};
 
 use super::session::{Session, StepError};
 use super::world::{World, now_ms, random};
@@ -28,7 +28,7 @@ impl Session {
             if !wakes(plugin, &branch)? || self.is_done(plugin.name(), Handler::OnEntry, &trigger) {
                 continue;
             }
-            let report = plugin.run(self.run(world, sandbox::Handler::OnEntry, branch, &trigger));
+            let report = plugin.run(self.run(world, sandbox::Handler::OnEntry, branch, ix)?);
             let (batch, record) = self.conclude(plugin, Handler::OnEntry, "entry", &trigger, report);
             batches.extend(batch);
             self.runs.push(record);
@@ -39,10 +39,16 @@ impl Session {
         self.save(world, batches)
     }
 
-    pub(super) fn run(&self, world: &World, handler: sandbox::Handler, branch: Branch, trigger: &str) -> Run {
-        let facts = HostFacts { pi_compaction: world.settings.compaction, model: None };
-        let header_json = self.header_json.clone();
-        Run { handler, branch, trigger_id: trigger.to_owned(), facts, header_json }
+    pub(super) fn run(
+        &mut self,
+        world: &World,
+        handler: sandbox::Handler,
+        branch: Branch,
+        trigger: EntryIx,
+    ) -> Result<Run, StepError> {
+        let facts = self.host_facts(world, Some(trigger))?;
+        let (trigger_id, header_json) = (self.tree.id(trigger).to_owned(), self.header_json.clone());
+        Ok(Run { handler, branch, trigger_id, facts, header_json })
     }
 
     /// What a finished run means: a batch to keep, a wish to remember, a line for the run log.

@@ -6,6 +6,7 @@
 
 mod bridged;
 pub mod dispatch;
+mod facts;
 pub mod links;
 pub mod session;
 pub mod settings;

@@ -20,6 +20,7 @@ use crate::files::tail::Reading;
 use crate::journal::{Batch, Handler, Intent, JournalError, Recorded, RunRecord, SessionKey, SessionRecord};
 
 use super::bridged::Served;
+use super::facts::Surroundings;
 use super::world::{Met, World, unix_ms};
 
 /// Entries older than the first start of the store, less this, are history (product.md 4.3), milliseconds.
@@ -102,6 +103,8 @@ pub struct Session {
     /// When it was met as a copy, Unix milliseconds: what is older and arrives yet, since copying takes a while, too.
     copied_ms: Option<i64>,
     pub(super) tally: Tally,
+    /// Pi's own files, and the model.
+    pub(super) around: Surroundings,
 }
 
 /// What happened in a step, for the log and for `--once`.
@@ -181,6 +184,7 @@ impl Session {
             skip_present: is_copy,
             copied_ms: is_copy.then(super::world::now_ms),
             tally: Tally::default(),
+            around: Surroundings::default(),
         };
         session.restore(world)?;
         Ok(Some(session))

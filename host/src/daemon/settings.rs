@@ -4,7 +4,7 @@ use std::path::{Path, PathBuf};
 use std::time::Duration;
 
 use crate::deliver::settle::Times;
-use crate::sandbox::PiCompaction;
+use crate::pi::PiFiles;
 
 /// Decides by a session's path, or by its working directory, whether it is followed.
 pub type Filter = Box<dyn Fn(&Path) -> bool + Send + Sync>;
@@ -31,8 +31,8 @@ pub struct Settings {
     pub unloaded: Vec<String>,
     /// How long the run log is kept (`state.keep`).
     pub keep_runs: Duration,
-    /// Pi's compaction settings, handed to plugins.
-    pub compaction: PiCompaction,
+    /// Pi's own settings and models.
+    pub pi: PiFiles,
 }
 
 impl Settings {

@@ -84,7 +84,7 @@ impl Session {
             let notes = asked.iter().map(|note| note.note.clone()).collect();
             let handler = sandbox::Handler::OnSettled { reason: reason.to_owned(), notes, instructions: None };
             self.running.insert(plugin.name().to_owned());
-            let run = self.run(world, handler, on_branch.clone(), &trigger);
+            let run = self.run(world, handler, on_branch.clone(), leaf)?;
             jobs.push(SettledJob { plugin: Arc::clone(plugin), run, asked, reason: reason.to_owned(), wanted: None });
         }
         Ok(jobs)
@@ -104,12 +104,12 @@ impl Session {
             return Ok(None);
         };
         *next = at + 1;
-        let (trigger, branch) = (self.tree.id(leaf).to_owned(), self.branch_to_compact(leaf)?);
+        let branch = self.branch_to_compact(leaf)?;
         let reason = ask.reason.clone().unwrap_or_else(|| "manual".to_owned());
         let (notes, instructions) = (Vec::new(), ask.instructions.clone());
         let handler = sandbox::Handler::OnSettled { reason: reason.clone(), notes, instructions };
         self.running.insert(plugin.name().to_owned());
-        let run = self.run(world, handler, branch, &trigger);
+        let run = self.run(world, handler, branch, leaf)?;
         let (plugin, wanted) = (Arc::clone(plugin), Some(ask.ask));
         Ok(Some(SettledJob { plugin, run, asked: Vec::new(), reason, wanted }))
     }

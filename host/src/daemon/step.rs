@@ -52,6 +52,7 @@ impl Session {
     /// [`StepError`]; the session is then to be dropped and opened anew.
     pub fn step(&mut self, world: &World, mut bell: Bell) -> Result<Next, StepError> {
         self.check_file()?;
+        self.look_around(world);
         let first = self.read_to == 0;
         if self.read_new(world)? || first {
             self.note_writing();
@@ -140,7 +141,7 @@ impl Session {
             Err(BranchError::Cycle(_)) => return Ok(Next { waiting: Some(CYCLE), ..Next::default() }),
             branch => branch?,
         };
-        let state = settle::state(&branch)?;
+        let state = self.state(world, &branch)?;
         let presence = self.presence(world);
         match settle::verdict(state, presence, self.quiet(), &world.settings.times) {
             Verdict::Settled => self.deliver_all(world),

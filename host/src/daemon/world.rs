@@ -6,14 +6,11 @@ use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::{Duration, Instant, SystemTime, UNIX_EPOCH};
 
-use pi_session::branch::Branch;
-use pi_session::compaction::PlanSettings;
-
 use crate::deliver::presence::Processes;
 use crate::files::FileId;
 use crate::files::append::Disk;
 use crate::journal::{Journal, JournalError, SessionKey, SessionRecord};
-use crate::sandbox::{PiCompaction, Plugin};
+use crate::sandbox::Plugin;
 
 use super::settings::Settings;
 
@@ -103,13 +100,6 @@ impl World {
     #[must_use]
     pub fn is_young(&self) -> bool {
         self.began.elapsed() < BRIDGES_COME_BACK
-    }
-
-    /// Whether Pi itself would have something to compact on this branch.
-    #[must_use]
-    pub fn pi_would_compact(&self, branch: &Branch) -> bool {
-        let PiCompaction { reserve, keep_recent, .. } = self.settings.compaction;
-        branch.plan(&PlanSettings { reserve, keep_recent }).is_ok_and(|plan| plan.is_some())
     }
 
     /// What is known of the session with `id` at `path`.

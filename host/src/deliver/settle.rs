@@ -18,6 +18,8 @@ use super::presence::Presence;
 pub enum State {
     /// The assistant has stopped (or was aborted) and all its calls are answered: the user's turn.
     Finished,
+    /// The same, but the tokens are over those at which Pi compacts by itself: it is probably doing so.
+    Full,
     /// A call of the last assistant message has no result.
     Unanswered,
     /// Anything else: a run that goes on, the pause before a retry, a compaction of Pi's, a run that was killed.
@@ -65,6 +67,16 @@ pub fn state(branch: &Branch) -> Result<State, BranchError> {
     Ok(if is_assistant && stopped { State::Finished } else { State::Open })
 }
 
+/// The same where it is known above how many tokens Pi compacts by itself.
+///
+/// # Errors
+/// [`BranchError`] if the text cannot be read back.
+pub fn regarding(state: State, branch: &Branch, threshold: Option<u64>) -> Result<State, BranchError> {
+    let Some(threshold) = threshold.filter(|_| state == State::Finished) else { return Ok(state) };
+    let tokens = branch.tokens(&branch.context())?.total;
+    Ok(if tokens > threshold as f64 { State::Full } else { State::Finished })
+}
+
 /// Whether an append may be made after `quiet` without a write of anybody else's.
 #[must_use]
 pub fn verdict(state: State, presence: Presence, quiet: Duration, times: &Times) -> Verdict {
@@ -75,12 +87,13 @@ pub fn verdict(state: State, presence: Presence, quiet: Duration, times: &Times)
         (Presence::Unknown, State::Unanswered) => {
             return Verdict::Held("tool calls are unanswered, and a Pi may be running them");
         }
-        (_, State::Finished) | (Presence::Absent, State::Open) => times.settle,
-        (Presence::Absent, State::Unanswered) | (Presence::Unknown, State::Open) => times.live_hold,
+        (_, State::Finished) | (Presence::Absent, State::Open | State::Full) => times.settle,
+        (Presence::Absent, State::Unanswered) | (Presence::Unknown, State::Open | State::Full) => times.live_hold,
     };
     match needed.checked_sub(quiet).filter(|rest| !rest.is_zero()) {
         None => Verdict::Settled,
         Some(rest) if state == State::Finished => Verdict::Wait(rest, "the turn has just ended"),
+        Some(rest) if state == State::Full => Verdict::Wait(rest, "a Pi may be compacting: its threshold is passed"),
         Some(rest) => Verdict::Wait(rest, "the turn has not ended"),
     }
 }

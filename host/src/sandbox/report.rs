@@ -4,6 +4,7 @@ use std::time::Duration;
 
 use pi_session::Branch;
 use pi_session::refusal::Refusal;
+use pi_session::settings::{Facts, ModelId, Prices};
 use pi_session::validate::Accepted;
 use serde::Serialize;
 
@@ -58,6 +59,42 @@ pub struct HostFacts {
     pub model: Option<ModelFacts>,
 }
 
+impl HostFacts {
+    /// What Pi's files say, and what is known of the model of this name.
+    #[must_use]
+    pub fn of(facts: &Facts, model: Option<&ModelId>) -> HostFacts {
+        let pi_compaction = PiCompaction {
+            enabled: facts.enabled.value,
+            reserve: facts.reserve.value,
+            keep_recent: facts.keep_recent.value,
+        };
+        let model = model.map(|model| ModelFacts {
+            provider: model.provider.clone(),
+            model_id: model.id.clone(),
+            context_window: facts.window.as_ref().map(|known| known.value),
+            max_tokens: facts.max_tokens.as_ref().map(|known| known.value),
+            prices: facts.prices.as_ref().map(|known| prices(&known.value)),
+        });
+        HostFacts { pi_compaction, model }
+    }
+}
+
+fn prices(prices: &Prices) -> serde_json::Value {
+    let tiers = prices.tiers.iter().map(|tier| {
+        serde_json::json!({
+            "inputTokensAbove": tier.above, "input": tier.input, "output": tier.output,
+            "cacheRead": tier.cache_read, "cacheWrite": tier.cache_write,
+        })
+    });
+    let mut all = serde_json::json!({
+        "input": prices.input, "output": prices.output, "cacheRead": prices.cache_read, "cacheWrite": prices.cache_write,
+    });
+    if !prices.tiers.is_empty() {
+        all["tiers"] = tiers.collect();
+    }
+    all
+}
+
 /// Pi's compaction settings, tokens.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize)]
 #[serde(rename_all = "camelCase")]
@@ -89,7 +126,11 @@ pub struct ModelFacts {
     /// Its window, tokens.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub context_window: Option<u64>,
-    /// Its prices for a million tokens: `input`, `output`, `cacheRead`, `cacheWrite`.
+    /// The most that one answer may have, tokens.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub max_tokens: Option<u64>,
+    /// Its prices in dollars for a million tokens: `input`, `output`, `cacheRead`, `cacheWrite`; `tiers` where more input
+    /// costs more.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub prices: Option<serde_json::Value>,
 }

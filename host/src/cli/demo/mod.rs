@@ -99,6 +99,8 @@ keep-recent-tokens = 400
             .args(["run", "--config"])
             .arg(self.dir.join("config.toml"))
             .env("XDG_RUNTIME_DIR", self.dir.join("runtime"))
+            // What the user has set in Pi is no part of the play.
+            .env("PI_CODING_AGENT_DIR", self.dir.join("agent"))
             .stdin(Stdio::null())
             .stdout(Stdio::null())
             .stderr(log)
