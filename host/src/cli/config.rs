@@ -2,14 +2,17 @@
 
 use std::fs::DirBuilder;
 use std::io::Write;
-use std::path::Path;
+use std::path::{Path, PathBuf};
 
-use clap::Subcommand;
+use clap::{Args, Subcommand};
+use pi_session::settings::{Given, Known, ModelId};
 use serde_json::json;
 
 use crate::config::{Config, ConfigError, Env, Fault, SHIPPED, Setting, schema};
+use crate::files::shown;
 use crate::shipped;
 
+use super::around;
 use super::failure::{Failure, Outcome};
 use super::out::{Out, say};
 
@@ -22,8 +25,24 @@ pub enum Command {
     Check,
     /// Print the JSON Schema of a config, for editors.
     Schema,
-    /// Show every value in effect and where it comes from.
-    Show,
+    /// Show every value in effect and where it comes from, and what Pi's own settings say.
+    Show(Show),
+}
+
+/// For which sessions Pi's own settings are shown.
+#[derive(Debug, Args)]
+pub struct Show {
+    /// Their working directory; default: this one.
+    #[arg(long, value_name = "DIR")]
+    cwd: Option<PathBuf>,
+    /// Their model; default: the one that Pi begins with.
+    #[arg(long, value_name = "PROVIDER/ID", value_parser = model)]
+    model: Option<ModelId>,
+}
+
+fn model(text: &str) -> Result<ModelId, String> {
+    let (provider, id) = text.split_once('/').ok_or("write PROVIDER/ID")?;
+    Ok(ModelId { provider: provider.to_owned(), id: id.to_owned() })
 }
 
 pub(super) fn run(command: &Command, named: Option<&Path>, out: &mut Out) -> Result<Outcome, Failure> {
@@ -34,7 +53,7 @@ pub(super) fn run(command: &Command, named: Option<&Path>, out: &mut Out) -> Res
             out.line(format!("{:#}", schema()?))?;
             Ok(Outcome::Done)
         }
-        Command::Show => show(named, out),
+        Command::Show(of) => show(of, named, out),
     }
 }
 
@@ -117,14 +136,15 @@ fn place(path: Option<&Path>) -> String {
     path.map_or_else(|| "the shipped config".to_owned(), |path| path.display().to_string())
 }
 
-fn show(named: Option<&Path>, out: &mut Out) -> Result<Outcome, Failure> {
+fn show(of: &Show, named: Option<&Path>, out: &mut Out) -> Result<Outcome, Failure> {
     let config = Config::find(named)?;
     for note in &config.notes {
         say(format!("{}:{note}", place(config.path.as_deref())));
     }
+    let pi = OfPi::look(of)?;
     if out.json {
         let settings: Vec<_> = config.settings.iter().map(setting_json).collect();
-        out.line(json!({ "path": config.path, "settings": settings }))?;
+        out.line(json!({ "path": config.path, "settings": settings, "pi": pi.json() }))?;
         return Ok(Outcome::Done);
     }
     out.line(format!("# {}", place(config.path.as_deref())))?;
@@ -137,7 +157,58 @@ fn show(named: Option<&Path>, out: &mut Out) -> Result<Outcome, Failure> {
         }
         out.line(format!("{:<44} # {}", format!("{key} = {}", setting.value), setting.origin))?;
     }
+    pi.write(out)?;
     Ok(Outcome::Done)
+}
+
+/// What Pi's own files say for sessions of one directory and model.
+struct OfPi {
+    cwd: PathBuf,
+    model: Option<ModelId>,
+    untrusted: Option<PathBuf>,
+    /// Key, value, and who says so.
+    rows: Vec<(&'static str, String, String)>,
+}
+
+impl OfPi {
+    fn look(of: &Show) -> Result<OfPi, Failure> {
+        let cwd = std::path::absolute(of.cwd.as_deref().unwrap_or(Path::new(".")))?;
+        let seen = around::look(Some(&cwd));
+        let model = of.model.clone().or_else(|| seen.around.default_model());
+        let facts = seen.around.facts(model.as_ref(), &Given::default());
+        around::tell(&facts.faults);
+        let mut rows = vec![row("compaction.enabled", &facts.enabled)];
+        rows.push(row("compaction.reserveTokens", &facts.reserve));
+        rows.push(row("compaction.keepRecentTokens", &facts.keep_recent));
+        rows.extend(facts.window.as_ref().map(|known| row("contextWindow", known)));
+        rows.extend(facts.max_tokens.as_ref().map(|known| row("maxTokens", known)));
+        Ok(OfPi { cwd, model, untrusted: seen.untrusted.clone(), rows })
+    }
+
+    fn write(&self, out: &mut Out) -> Result<(), Failure> {
+        let model = self.model.as_ref().map_or_else(|| "no model".to_owned(), around::name_of);
+        out.line(format!("\n# Pi's own settings in {} with {model}:", shown(&self.cwd)))?;
+        for (key, value, origin) in &self.rows {
+            out.line(format!("# {:<42} # {origin}", format!("{key} = {value}")))?;
+        }
+        if let Some(untrusted) = &self.untrusted {
+            out.line(format!("# {} does not count: Pi does not trust the project (/trust in Pi)", shown(untrusted)))?;
+        }
+        Ok(())
+    }
+
+    fn json(&self) -> serde_json::Value {
+        let model = self.model.as_ref().map(|model| json!({ "provider": model.provider, "modelId": model.id }));
+        let value = |text: &str| serde_json::from_str::<serde_json::Value>(text).unwrap_or_default();
+        let rows = self.rows.iter();
+        let rows = rows.map(|(key, text, origin)| json!({ "key": key, "value": value(text), "origin": origin }));
+        let rows: Vec<_> = rows.collect();
+        json!({ "cwd": self.cwd, "model": model, "settings": rows, "untrusted": self.untrusted })
+    }
+}
+
+fn row<T: std::fmt::Display>(key: &'static str, known: &Known<T>) -> (&'static str, String, String) {
+    (key, known.value.to_string(), around::origin_of(known))
 }
 
 /// The section of a key, and its name there. A plugin's name may have dots, its keys have none.

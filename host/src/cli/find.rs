@@ -46,6 +46,12 @@ pub(super) fn found_below(root: &Path) -> Vec<Found> {
     locate::walk(root, &mut trouble)
 }
 
+/// Every session in a directory, none below it; what cannot be read is said and passed over.
+pub(super) fn found_in(dir: &Path) -> Vec<Found> {
+    let mut trouble = |path: &Path, error: std::io::Error| say(format!("{}: {error}", path.display()));
+    locate::list(dir, &mut trouble)
+}
+
 /// The session id in a file's name, `<timestamp>_<id>.jsonl` (S1.1); the whole stem where it has no timestamp.
 fn id_of_name(path: &Path) -> Option<&str> {
     let stem = path.file_stem()?.to_str()?;

@@ -4,6 +4,7 @@
 //! output, one JSON document with `--json`; whatever else is to be said goes to standard error. Exit codes: 0 done, 1
 //! problems, 2 wrong usage or config.
 
+mod around;
 mod config;
 mod cores;
 mod demo;

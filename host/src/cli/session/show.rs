@@ -4,10 +4,12 @@ use std::path::Path;
 
 use clap::Args;
 use pi_session::entry::Entry;
+use pi_session::settings::Given;
 use serde_json::json;
 
 use super::File;
 use super::validate::version;
+use crate::cli::around;
 use crate::cli::failure::{Failure, Outcome};
 use crate::cli::open::{AT_ONCE, Opened};
 use crate::cli::out::Out;
@@ -41,9 +43,21 @@ impl Show {
         if out.json {
             write_json(&opened, &entries, out)?
         } else {
-            write_text(&opened, &entries, out)?
+            write_text(&opened, self.context(&opened)?, &entries, out)?
         }
         Ok(Outcome::Done)
+    }
+
+    /// How full the context of the branch is; none where all branches are shown.
+    fn context(&self, opened: &Opened) -> Result<Option<String>, Failure> {
+        if self.all {
+            return Ok(None);
+        }
+        let branch = opened.branch(self.leaf.as_deref())?;
+        let (facts, model) = around::facts(opened, &branch, &Given::default())?;
+        let tokens = branch.tokens(&branch.context())?.total;
+        let name = model.map(|model| format!(" ({})", around::name_of(&model))).unwrap_or_default();
+        Ok(Some(around::of_window(tokens, facts.window.as_ref()) + &name))
     }
 
     fn entries(&self, opened: &Opened) -> Result<Vec<Entry>, Failure> {
@@ -85,8 +99,8 @@ fn write_json(opened: &Opened, entries: &[Entry], out: &mut Out) -> Result<(), F
     Ok(())
 }
 
-fn write_text(opened: &Opened, entries: &[Entry], out: &mut Out) -> Result<(), Failure> {
-    write_head(opened, out)?;
+fn write_text(opened: &Opened, context: Option<String>, entries: &[Entry], out: &mut Out) -> Result<(), Failure> {
+    write_head(opened, context.as_deref(), out)?;
     let zone = Zone::of_process();
     for some in entries.chunks(AT_ONCE) {
         for (entry, preview) in some.iter().zip(opened.read_all(some, preview::entry)?) {
@@ -100,13 +114,14 @@ fn write_text(opened: &Opened, entries: &[Entry], out: &mut Out) -> Result<(), F
     Ok(())
 }
 
-fn write_head(opened: &Opened, out: &mut Out) -> Result<(), Failure> {
+fn write_head(opened: &Opened, context: Option<&str>, out: &mut Out) -> Result<(), Failure> {
     let Some(header) = opened.tree.header() else { return Ok(()) };
     let lines = [
         ("session", Some(header.id.as_str())),
         ("name", opened.tree.name()),
         ("cwd", header.cwd.as_deref()),
         ("from", header.parent_session.as_deref()),
+        ("context", context),
     ];
     for (name, value) in lines {
         if let Some(value) = value {

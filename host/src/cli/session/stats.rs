@@ -5,10 +5,12 @@ use std::path::{Path, PathBuf};
 
 use clap::Args;
 use pi_session::entry::EntryKind;
+use pi_session::settings::{Given, Known, ModelId};
 use pi_session::time::iso;
 use pi_session::totals::Usage;
 use serde_json::{Value, json};
 
+use crate::cli::around;
 use crate::cli::failure::{Failure, Outcome};
 use crate::cli::find::session_file;
 use crate::cli::open::Opened;
@@ -54,6 +56,8 @@ struct Facts {
     leaves: usize,
     depth: u32,
     context_tokens: Option<f64>,
+    window: Option<Known<u64>>,
+    model: Option<ModelId>,
     first_ms: Option<i64>,
     last_ms: Option<i64>,
 }
@@ -69,6 +73,8 @@ impl Facts {
         parents.iter().flatten().for_each(|parent| has_child[parent.index()] = true);
         let branch = opened.branch(None).ok();
         let context_tokens = branch.as_ref().map(|b| b.tokens(&b.context()).map(|t| t.total)).transpose()?;
+        let around = branch.as_ref().map(|branch| around::facts(opened, branch, &Given::default())).transpose()?;
+        let (window, model) = around.map_or((None, None), |(facts, model)| (facts.window, model));
         let times = || entries.iter().filter_map(|entry| entry.time_ms);
         Ok(Facts {
             by_type,
@@ -76,6 +82,8 @@ impl Facts {
             leaves: has_child.iter().filter(|has| !**has).count(),
             depth: tree.depth(),
             context_tokens,
+            window,
+            model,
             first_ms: times().min(),
             last_ms: times().max(),
         })
@@ -95,6 +103,9 @@ impl Facts {
             "depth": self.depth,
             "compactions": self.compactions(),
             "contextTokens": self.context_tokens.map(json_number),
+            "contextWindow": self.window.as_ref().map(|known| known.value),
+            "contextWindowFrom": self.window.as_ref().map(|known| known.origin.to_string()),
+            "model": self.model.as_ref().map(|model| json!({ "provider": model.provider, "modelId": model.id })),
             "usage": usage_json(&totals.all),
             "byModel": by_model,
             "from": self.first_ms.map(iso),
@@ -112,9 +123,11 @@ impl Facts {
         out.paint(&fact("name", tree.name().map(preview::one_line).unwrap_or_default()))?;
         let shape = format!("{}, {}, {} deep", many(self.roots, "root"), many(self.leaves, "leaf"), self.depth);
         out.paint(&fact("tree", format!("{}, {shape}", many(tree.entries().len(), "entry"))))?;
-        let tokens = self.context_tokens.map(|tokens| format!("{} tokens", grouped(tokens as u64)));
+        let tokens = self.context_tokens.map(|tokens| around::of_window(tokens, self.window.as_ref()));
         let compactions = many(self.compactions() as usize, "compaction");
         out.paint(&fact("context", tokens.map(|tokens| format!("{tokens}, {compactions}")).unwrap_or_default()))?;
+        let model = self.model.as_ref().map(around::name_of);
+        out.paint(&fact("model", model.unwrap_or_default()))?;
         out.paint(&fact("time", self.span().unwrap_or_default()))?;
         out.line("")?;
         for (name, count) in &self.by_type {
