@@ -330,7 +330,12 @@ impl Tree {
         if !fresh {
             self.note_known_id(entry);
         }
-        if entry.parent.is_some() && parent.is_none() {
+        if entry.parent == Some(entry.id) {
+            self.in_order = false;
+            let text = "it is its own parent: Pi eats gigabytes and dies on a path that leads to it";
+            let id = self.id_text(entry.id).to_owned();
+            self.problem(Severity::Error, "S8.5", entry.offset, Some(id), text);
+        } else if entry.parent.is_some() && parent.is_none() {
             let text = "its parent is not in the file before it: the path begins here, what was before is lost to Pi";
             let id = self.id_text(entry.id).to_owned();
             self.problem(Severity::Error, "S8.1", entry.offset, Some(id), text);

@@ -117,6 +117,18 @@ fn nothing_is_nested_too_deep() {
 }
 
 #[test]
+fn an_entry_that_is_its_own_parent_is_a_cycle_however_it_is_come_to() {
+    let own = "{\"type\":\"custom\",\"id\":\"a\",\"parentId\":\"a\"}\n";
+    let child = "{\"type\":\"custom\",\"id\":\"b\",\"parentId\":\"a\"}\n";
+    for lines in [own.to_owned(), format!("{own}{child}")] {
+        let text = format!("{HEADER}{lines}").into_bytes();
+        let tree = Arc::new(Tree::from_bytes(&text));
+        assert!(tree.problems().iter().any(|problem| problem.rule == "S8.5"), "{:?}", tree.problems());
+        assert!(matches!(Branch::of_leaf(&tree, Arc::new(text)), Err(BranchError::Cycle(_))), "{lines}");
+    }
+}
+
+#[test]
 fn a_cycle_is_an_error_at_once() {
     // a ← b ← c, and then a second line with the id a that hangs on c.
     let entry =

@@ -9,7 +9,12 @@ use value::Rng;
 
 /// One random session file.
 pub fn session(seed: u64) -> Vec<u8> {
-    let mut maker = Maker::new(seed);
+    chosen(&mut Rng::new(seed))
+}
+
+/// The session file that these choices make.
+pub fn chosen(rng: &mut Rng) -> Vec<u8> {
+    let mut maker = Maker::new(std::mem::replace(rng, Rng::new(0)));
     maker.header();
     let entries = maker.rng.pick(&[0, 1, 2, 5, 10, 20, 40, 80, 200]);
     for _ in 0..entries {
@@ -23,6 +28,7 @@ pub fn session(seed: u64) -> Vec<u8> {
         maker.recovery();
     }
     maker.ending();
+    *rng = maker.rng;
     maker.out
 }
 
@@ -62,8 +68,7 @@ struct Maker {
 }
 
 impl Maker {
-    fn new(seed: u64) -> Maker {
-        let mut rng = Rng::new(seed);
+    fn new(mut rng: Rng) -> Maker {
         let odd = rng.pick(&[0, 0, 0, 5, 20, 60]);
         let version = rng.pick(&[3, 3, 3, 3, 3, 3, 2, 1]);
         rng.odd = odd;

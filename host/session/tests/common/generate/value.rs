@@ -3,6 +3,8 @@
 /// A small generator (splitmix64): the same numbers for the same seed, everywhere.
 pub struct Rng {
     state: u64,
+    /// Choices that somebody else has made, to be used up first.
+    chosen: std::collections::VecDeque<u8>,
     /// How often odd bytes occur in strings, per mille.
     pub odd: u32,
 }
@@ -10,8 +12,14 @@ pub struct Rng {
 impl Rng {
     pub fn new(seed: u64) -> Rng {
         // Neighbouring seeds must not give one another's numbers, only shifted.
-        let mut first = Rng { state: seed, odd: 0 };
-        Rng { state: first.next(), odd: 0 }
+        let mut first = Rng { state: seed, chosen: Default::default(), odd: 0 };
+        first.state = first.next();
+        first
+    }
+
+    /// The choices of a fuzzer, a byte each where that is enough; when they are used up, those of seed 0.
+    pub fn of(choices: &[u8]) -> Rng {
+        Rng { chosen: choices.iter().copied().collect(), ..Rng::new(0) }
     }
 
     pub fn next(&mut self) -> u64 {
@@ -24,7 +32,12 @@ impl Rng {
 
     /// A number from 0 up to but not including `end`.
     pub fn below(&mut self, end: u32) -> u32 {
-        (self.next() >> 33) as u32 % end.max(1)
+        let end = end.max(1);
+        match self.chosen.pop_front() {
+            Some(low) if end > 256 => (u32::from(self.chosen.pop_front().unwrap_or(0)) << 8 | u32::from(low)) % end,
+            Some(byte) => u32::from(byte) % end,
+            None => (self.next() >> 33) as u32 % end,
+        }
     }
 
     pub fn per_mille(&mut self, chance: u32) -> bool {
