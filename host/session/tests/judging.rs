@@ -375,6 +375,8 @@ fn nothing_is_written_to_files_that_pi_would_lose() {
     let no_leaf = Scene { text: reading().text + "{\"type\":\"custom\"}\n" };
     refused(no_leaf.judge().propose(message_draft("x")), "S2.2", "no leaf");
     refused(Scene { text: String::new() }.judge().propose(message_draft("x")), "S2.3", "no session header");
+    let unnamed = Scene { text: reading().text.replace("\"id\":\"a2\"", "\"id\":\"\\ud800\"") };
+    refused(unnamed.judge().propose(message_draft("x")), "S12.2", "not valid Unicode");
 }
 
 #[test]

@@ -70,10 +70,11 @@ fn has_calls(replacement: &RawJson) -> bool {
     blocks.filter_map(|block| block.get("type")?.as_str()).any(|kind| kind == "toolCall")
 }
 
-/// Whether anything may be appended behind this branch at all (S3, S11.2, S2.2).
+/// Whether anything may be appended behind this branch at all (S3, S11.2, S2.2, S12.2).
 pub(crate) fn appendable(branch: &Branch) -> Result<(), Refusal> {
     writable(branch.tree())?;
-    has_leaf(branch.tree(), branch.leaf())
+    has_leaf(branch.tree(), branch.leaf())?;
+    branch.leaf_id().map_or(Ok(()), |id| writable_id(id, Rule::IDENTITY))
 }
 
 /// Whether anything may be appended to this file (S2.3, S3, S11.2).
@@ -143,7 +144,7 @@ fn place_in_file(branch: &Branch, id: &str, rule: Rule) -> Result<Option<u32>, R
 }
 
 /// Ids are compared by Pi as they stand; one that was not valid Unicode cannot be written the same again (S2.5).
-pub(crate) fn writable_id(id: &str, rule: Rule) -> Result<(), Refusal> {
+fn writable_id(id: &str, rule: Rule) -> Result<(), Refusal> {
     match id.contains('\u{fffd}') {
         true => {
             Err(Refusal::new(rule, format!("the id {id:?} is not valid Unicode in the file, so it cannot be named")))
