@@ -62,7 +62,7 @@
 //! # }
 //! ```
 
-#![forbid(unsafe_code)]
+#![deny(unsafe_code)]
 #![cfg_attr(not(test), deny(clippy::disallowed_types, clippy::disallowed_methods))]
 #![warn(missing_docs)]
 
@@ -85,6 +85,7 @@ pub mod migrate;
 mod new_entry;
 mod pairing;
 mod paths;
+mod plain;
 pub mod problem;
 pub mod receipt;
 pub mod refusal;

@@ -5,6 +5,7 @@
 //! no nesting is too deep.
 
 use crate::json::{Json, JsonError, Key, hex4};
+use crate::plain;
 use crate::stringify::Names;
 
 /// A walk over a text.
@@ -260,12 +261,28 @@ impl<'a> Scan<'a> {
     }
 
     /// Steps over a string, opening quote to closing quote, and counts it; true if there is an escape in it.
+    #[inline]
     fn string(&mut self) -> Result<bool, JsonError> {
+        match plain::short(&self.text[self.at + 1..]) {
+            Some(len) => {
+                self.units = len as u64;
+                self.written += 2 + self.units;
+                self.at += 2 + len;
+                Ok(false)
+            }
+            None => self.long_string(),
+        }
+    }
+
+    #[inline(never)]
+    fn long_string(&mut self) -> Result<bool, JsonError> {
         let start = self.at + 1;
         self.at = start;
         let mut sum = Sum::default();
         loop {
-            self.at += plain_run(&self.text[self.at..]);
+            let run = plain::run(&self.text[self.at..]);
+            self.at += run.len;
+            sum.simple += run.escapes;
             match self.byte() {
                 Some(b'"') => break,
                 Some(b'\\') => self.escape(&mut sum)?,
@@ -274,10 +291,10 @@ impl<'a> Scan<'a> {
                 None => return self.fail("string without an end"),
             }
         }
-        self.units = (self.at - start) as u64 - sum.surplus;
-        self.written += 2 + self.units + sum.growth;
+        self.units = (self.at - start) as u64 - sum.surplus - sum.simple;
+        self.written += 2 + self.units + sum.growth + sum.simple;
         self.at += 1;
-        Ok(sum.escaped)
+        Ok(sum.escaped || sum.simple > 0)
     }
 
     /// Steps over an escape; over both where two are a surrogate pair.
@@ -325,6 +342,8 @@ impl<'a> Scan<'a> {
 /// What is counted of a string.
 #[derive(Default)]
 struct Sum {
+    /// Escapes of two bytes that stand for one unit, and that JavaScript would write so too.
+    simple: u64,
     /// Bytes it has in the text beyond its UTF-16 units.
     surplus: u64,
     /// Units that JavaScript would write for it beyond its own.
@@ -369,29 +388,4 @@ fn number_len(raw: &[u8]) -> u64 {
         Some(n) if n.is_finite() => ryu_js::Buffer::new().format_finite(n).len() as u64,
         _ => "null".len() as u64,
     }
-}
-
-const ONES: u64 = 0x0101_0101_0101_0101;
-const HIGH: u64 = ONES * 0x80;
-
-/// How many bytes from the start on are plain: ASCII, not `"`, not `\`, not below 0x20. Eight at a time.
-#[inline]
-fn plain_run(text: &[u8]) -> usize {
-    let mut at = 0;
-    for eight in text.as_chunks::<8>().0 {
-        let found = special(u64::from_le_bytes(*eight));
-        if found != 0 {
-            return at + (found.trailing_zeros() / 8) as usize;
-        }
-        at += 8;
-    }
-    text[at..].iter().position(|b| matches!(b, b'"' | b'\\' | 0..0x20 | 0x80..)).map_or(text.len(), |more| at + more)
-}
-
-/// The high bit of each byte that is not plain; exact up to the first of them.
-#[inline]
-fn special(word: u64) -> u64 {
-    let below = |word: u64, n: u64| word.wrapping_sub(ONES * n) & !word;
-    let equal = |byte: u8| below(word ^ (ONES * u64::from(byte)), 1);
-    (equal(b'"') | equal(b'\\') | below(word, 0x20) | word) & HIGH
 }
