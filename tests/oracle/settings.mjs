@@ -1,5 +1,5 @@
 #!/usr/bin/env node
-// What the real Pi makes of its own settings.json, trust.json and models.json: requests on stdin, one JSON object a line,
+// What the real Pi makes of its own settings.json, trust.json, models.json and models-store.json: requests on stdin, one JSON object a line,
 //
 //   {"agentDir": DIR, "cwd": DIR, "provider": P, "model": ID}
 //
@@ -10,8 +10,8 @@ import { pathToFileURL } from "node:url";
 
 const pi = resolve(process.env.PI_DIR);
 const load = (path) => import(pathToFileURL(join(pi, "dist/core", path)).href);
-const [{ SettingsManager }, { ProjectTrustStore }, { resolveProjectTrusted }, { ModelRuntime }, store] = await Promise.all(
-	["settings-manager.js", "trust-manager.js", "project-trust.js", "model-runtime.js", "models-store.js"].map(load),
+const [{ SettingsManager }, { ProjectTrustStore }, { resolveProjectTrusted }, { ModelRuntime }] = await Promise.all(
+	["settings-manager.js", "trust-manager.js", "project-trust.js", "model-runtime.js"].map(load),
 );
 
 const attempt = (f) => {
@@ -38,8 +38,8 @@ async function answer({ agentDir, cwd, provider, model: id }) {
 	const runtime = await ModelRuntime.create({
 		authPath: join(agentDir, "auth.json"),
 		modelsPath: join(agentDir, "models.json"),
-		modelsStore: new store.InMemoryCodingAgentModelsStore(),
-		refreshOnCreate: false,
+		modelsStorePath: join(agentDir, "models-store.json"),
+		allowModelNetwork: false,
 	});
 	const model = runtime.getModel(provider, id);
 	const known = { provider, id };

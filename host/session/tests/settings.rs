@@ -1,5 +1,5 @@
-//! Pi's own settings as the real Pi resolves them: random `settings.json` of user and project, `trust.json` and
-//! `models.json`, read by Pi and by us.
+//! Pi's own settings as the real Pi resolves them: random `settings.json` of user and project, `trust.json`,
+//! `models.json` and `models-store.json`, read by Pi and by us.
 //!
 //! Needs Pi, as `tests/oracle.rs` does; `ORACLE_SEED` and `ORACLE_SETTINGS` choose which and how many.
 
@@ -12,7 +12,7 @@ use std::sync::Arc;
 
 use common::generate::value::Rng;
 use common::js::Js;
-use pi_session::settings::{Around, Facts, Given, ModelId, Models, Origin, Settings, trust::Trust};
+use pi_session::settings::{Around, Facts, Given, ModelId, Models, Origin, Settings, Store, trust::Trust};
 
 /// Values where a number of tokens should be.
 const TOKENS: &[&str] = &[
@@ -35,7 +35,14 @@ const TOKENS: &[&str] = &[
 /// Values where an object should be.
 const NO_OBJECT: &[&str] = &["null", "5", "\"x\"", "[1]", "true"];
 /// Models that are asked for.
-const ASKED: &[(&str, &str)] = &[("openai", "gpt-4"), ("anthropic", "mine"), ("x", "m"), ("x", "a/b"), ("nobody", "m")];
+const ASKED: &[(&str, &str)] = &[
+    ("openai", "gpt-4"),
+    ("anthropic", "mine"),
+    ("x", "m"),
+    ("x", "a/b"),
+    ("nobody", "m"),
+    ("openrouter", "openai/gpt-4"),
+];
 
 /// One scene: four files, and a model to ask for.
 #[derive(Debug)]
@@ -44,6 +51,7 @@ struct Scene {
     project: String,
     trust: String,
     models: String,
+    store: String,
     asked: (&'static str, &'static str),
 }
 
@@ -56,7 +64,8 @@ fn scene(seed: u64, cwd: &str) -> Scene {
         format!("{{\"/\":true,{cwd:?}:false}}"),
     ];
     let trust = trust[rng.below(4) as usize].clone();
-    Scene { global: settings(rng), project: settings(rng), trust, models: models(rng), asked: rng.pick(ASKED) }
+    let (global, project) = (settings(rng), settings(rng));
+    Scene { global, project, trust, models: models(rng), store: store(rng), asked: rng.pick(ASKED) }
 }
 
 fn settings(rng: &mut Rng) -> String {
@@ -144,6 +153,28 @@ fn models(rng: &mut Rng) -> String {
     format!("{{{comment}\"providers\":{{{}{comma}}}}}", providers.join(","))
 }
 
+/// Lists that Pi has fetched, of providers that it knows.
+fn store(rng: &mut Rng) -> String {
+    let mut lists = Vec::new();
+    for provider in ["openai", "anthropic", "openrouter"] {
+        if rng.per_mille(500) {
+            continue;
+        }
+        let mut models = Vec::new();
+        for id in ["gpt-4", "mine", "openai/gpt-4", "gpt-4"] {
+            if rng.per_mille(500) {
+                let of = if rng.per_mille(100) { "other" } else { provider };
+                let kind = rng.pick(&["", "", ",\"type\":\"chat\"", ",\"type\":\"image\""]);
+                let window = rng.pick(&["7000", "1e5"]);
+                models.push(format!("{{\"id\":{id:?},\"name\":\"n\",\"api\":\"openai-completions\",\"baseUrl\":\"http://x\",\"provider\":{of:?}{kind},\"contextWindow\":{window},\"maxTokens\":9,\"cost\":{{\"input\":1,\"output\":2,\"cacheRead\":3,\"cacheWrite\":4}}}}"));
+            }
+        }
+        let time = rng.pick(&["", ",\"lastModified\":5", ",\"lastModified\":9e12", ",\"lastModified\":9e12"]);
+        lists.push(format!("{provider:?}:{{\"models\":[{}]{time}}}", models.join(",")));
+    }
+    format!("{{{}}}", lists.join(","))
+}
+
 fn provider(rng: &mut Rng) -> String {
     let mut members = Vec::new();
     let mut maybe = |chance, text: &str, rng: &mut Rng| {
@@ -215,6 +246,7 @@ fn ours(scene: &Scene, cwd: &Path) -> Js {
         global,
         project: Some(project).filter(|_| trusted),
         models: Arc::new(Models::parse("m", scene.models.as_bytes())),
+        store: Arc::new(Store::parse("s", scene.store.as_bytes())),
     };
     let (provider, id) = scene.asked;
     let facts = around.facts(Some(&ModelId { provider: provider.into(), id: id.into() }), &Given::default());
@@ -315,6 +347,7 @@ impl Asked {
         write(cwd.join(".pi/settings.json"), &scene.project);
         write(agent.join("trust.json"), &scene.trust);
         write(agent.join("models.json"), &scene.models);
+        write(agent.join("models-store.json"), &scene.store);
         let (provider, id) = scene.asked;
         let ask = format!(r#"{{"agentDir":{agent:?},"cwd":{cwd:?},"provider":{provider:?},"model":{id:?}}}"#);
         writeln!(self.asks, "{ask}").expect("it listens");

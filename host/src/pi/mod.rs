@@ -1,4 +1,4 @@
-//! Pi's own files around sessions: `settings.json`, `trust.json` and `models.json` of the agent directory, and a project's
+//! Pi's own files around sessions: `settings.json`, `trust.json`, `models.json` and `models-store.json` of the agent directory, and a project's
 //! `.pi/settings.json`. What they say is for [`pi_session::settings`] to decide; here they are read, and read again only
 //! when they changed.
 //!
@@ -12,7 +12,7 @@ use std::path::{Path, PathBuf};
 use std::sync::{Arc, Mutex, PoisonError};
 
 use pi_session::settings::trust::Trust;
-use pi_session::settings::{Around, Fault, Models, Settings};
+use pi_session::settings::{Around, Fault, Models, Settings, Store};
 
 use watched::Watched;
 
@@ -49,6 +49,7 @@ struct Held {
     global: Watched<Settings>,
     trust: Watched<Trust>,
     models: Watched<Models>,
+    store: Watched<Store>,
     projects: HashMap<PathBuf, Project>,
 }
 
@@ -64,6 +65,7 @@ struct Parts {
     global: Arc<Settings>,
     trust: Arc<Trust>,
     models: Arc<Models>,
+    store: Arc<Store>,
     project: Arc<Settings>,
 }
 
@@ -74,7 +76,7 @@ impl PiFiles {
         PiFiles { agent_dir, held: Mutex::default(), told: Mutex::default() }
     }
 
-    /// What they say for a session with this working directory. Costs a look at four files; what changed is read.
+    /// What they say for a session with this working directory. Costs a look at five files; what changed is read.
     #[must_use]
     pub fn look(&self, cwd: Option<&Path>) -> Arc<Seen> {
         // A panic while it was held leaves whole values: they are replaced one at a time.
@@ -83,6 +85,7 @@ impl PiFiles {
         let global = held.global.look(file("settings.json").as_deref());
         let trust = held.trust.look(file("trust.json").as_deref());
         let models = held.models.look(file("models.json").as_deref());
+        let store = held.store.look(file("models-store.json").as_deref());
         if held.projects.len() >= MOST_PROJECTS {
             held.projects.clear();
         }
@@ -90,7 +93,7 @@ impl PiFiles {
         let place = cwd.map(|cwd| cwd.join(PROJECT_SETTINGS));
         let project = held.projects.entry(place.clone().unwrap_or_default()).or_default();
         let settings = project.settings.look(place.as_deref());
-        project.see(Parts { global, trust, models, project: settings }, cwd)
+        project.see(Parts { global, trust, models, store, project: settings }, cwd)
     }
 
     /// Those of the faults that were not told yet; they count as told from now on.
@@ -122,16 +125,17 @@ impl Parts {
         Arc::ptr_eq(&self.global, &other.global)
             && Arc::ptr_eq(&self.trust, &other.trust)
             && Arc::ptr_eq(&self.models, &other.models)
+            && Arc::ptr_eq(&self.store, &other.store)
             && Arc::ptr_eq(&self.project, &other.project)
     }
 
     fn seen(&self, cwd: Option<&Path>, is_there: bool) -> Seen {
-        let Parts { global, trust, models, project } = self.clone();
+        let Parts { global, trust, models, store, project } = self.clone();
         // Pi keeps its decisions by real path.
         let real = |cwd: &Path| cwd.canonicalize().unwrap_or_else(|_| cwd.to_path_buf());
         let trusted = is_there && cwd.is_some_and(|cwd| trust.trusts(&real(cwd), &global));
         let untrusted = cwd.filter(|_| is_there && !trusted).map(|cwd| cwd.join(PROJECT_SETTINGS));
-        let around = Around { global, project: Some(project).filter(|_| trusted), models };
+        let around = Around { global, project: Some(project).filter(|_| trusted), models, store };
         let faults = around.faults().chain(trust.fault()).cloned().collect();
         Seen { around, untrusted, faults }
     }

@@ -8,10 +8,10 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use pi_session::settings::trust::Trust;
-use pi_session::settings::{Models, Settings};
+use pi_session::settings::{Models, Settings, Store};
 
 /// Bytes of a file that is read; a bigger one is none of Pi's.
-const MOST_BYTES: u64 = 4 << 20;
+const MOST_BYTES: u64 = 16 << 20;
 /// How old the lock beside a file may be. Pi renews the one it holds, so an older one was left behind.
 const LOCK_IS_OLD: Duration = Duration::from_secs(10);
 
@@ -47,6 +47,15 @@ impl Parsed for Models {
     }
     fn unreadable(name: &str, why: &str) -> Self {
         Models::unreadable(name, why)
+    }
+}
+
+impl Parsed for Store {
+    fn parse(name: &str, text: &[u8]) -> Self {
+        Store::parse(name, text)
+    }
+    fn unreadable(name: &str, why: &str) -> Self {
+        Store::unreadable(name, why)
     }
 }
 

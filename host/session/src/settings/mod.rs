@@ -6,7 +6,7 @@
 //! | value | looked for in this order |
 //! | --- | --- |
 //! | `enabled`, `reserveTokens`, `keepRecentTokens` | what was [given](Given), `compaction.modelOverrides` of the exact `provider/id` (the two numbers), `compaction`, Pi's default; the project's `settings.json` merged over the agent directory's, key by key, where the project is [trusted](trust) |
-//! | context window, most output, prices | what was given, `models.json`, the [shipped table](table) |
+//! | context window, most output, prices | what was given, `models.json`, newer lists that Pi has fetched (`models-store.json`), the [shipped table](table) |
 //!
 //! Reading never fails: a file that Pi cannot use counts as empty, as it does in Pi, and a [`Fault`] says line and column.
 //! All of it is pure: texts come in, so that every test is exact.
@@ -18,6 +18,7 @@ mod loose;
 mod merged;
 pub mod models;
 mod origin;
+mod store;
 pub mod table;
 pub mod trust;
 
@@ -28,6 +29,7 @@ pub use fault::Fault;
 pub use file::Settings;
 pub use models::{Models, Prices, Tier};
 pub use origin::{Known, Origin};
+pub use store::Store;
 
 use merged::Merged;
 
@@ -60,6 +62,8 @@ pub struct Around {
     pub project: Option<Arc<Settings>>,
     /// `models.json` of the agent directory.
     pub models: Arc<Models>,
+    /// `models-store.json` there.
+    pub store: Arc<Store>,
 }
 
 /// What holds for a session and its model.
@@ -97,7 +101,7 @@ impl Around {
         let merged = Merged::new(&self.global, self.project.as_deref());
         let mut faults = Vec::new();
         let (reserve, keep) = (("reserveTokens", RESERVE), ("keepRecentTokens", KEEP_RECENT));
-        let known = model.map(|model| self.models.find(model)).unwrap_or_default();
+        let known = model.map(|model| self.models.find(model, &self.store)).unwrap_or_default();
         Facts {
             enabled: compaction::enabled(&merged),
             reserve: compaction::tokens(&merged, reserve, model, given.reserve.as_ref(), &mut faults),
@@ -112,7 +116,7 @@ impl Around {
     /// What is wrong with the files themselves.
     pub fn faults(&self) -> impl Iterator<Item = &Fault> {
         let project = self.project.as_ref().and_then(|settings| settings.fault());
-        self.global.fault().into_iter().chain(project).chain(self.models.faults())
+        self.global.fault().into_iter().chain(project).chain(self.models.faults()).chain(self.store.fault())
     }
 
     /// The model that Pi begins a session with, where its settings name one (`defaultProvider`, `defaultModel`).

@@ -10,12 +10,12 @@ mod prices;
 use std::collections::BTreeMap;
 
 use super::file::{offset_in, without_bom};
-use super::{Fault, Known, ModelId, Origin, loose, table};
+use super::{Fault, Known, ModelId, Origin, Store, loose, table};
 use crate::json::Json;
 
 pub use prices::{Prices, Tier};
 
-use prices::PricesPatch;
+pub(super) use prices::PricesPatch;
 
 /// The window of a model in `models` that does not say one, tokens.
 const WINDOW: u64 = 128_000;
@@ -50,7 +50,7 @@ struct Patch {
     prices: Option<PricesPatch>,
 }
 
-/// What is known of a model, from `models.json` and the shipped table.
+/// What is known of a model, from `models.json`, what Pi has fetched, and the shipped table.
 #[derive(Clone, Debug, Default, PartialEq)]
 pub(super) struct Found {
     pub(super) window: Option<Known<u64>>,
@@ -102,11 +102,11 @@ impl Models {
     }
 
     /// What is known of a model.
-    pub(super) fn find(&self, model: &ModelId) -> Found {
+    pub(super) fn find(&self, model: &ModelId, store: &Store) -> Found {
         let provider = self.providers.get(&model.provider);
         let mut found = match provider.and_then(|provider| provider.models.get(&model.id)) {
             Some(own) => self.own(model, own),
-            None => in_table(model),
+            None => store.find(model),
         };
         if let Some(over) = provider.and_then(|provider| provider.overrides.get(&model.id)) {
             self.change(model, over, &mut found);
@@ -149,14 +149,6 @@ impl Models {
         let id = crate::json::quoted(&model.id);
         Origin::File { file: self.name.clone(), key: format!("providers.{}.{list}[{id}].{field}", model.provider) }
     }
-}
-
-fn in_table(model: &ModelId) -> Found {
-    let Some(row) = table::find(&model.provider, &model.id) else { return Found::default() };
-    let origin = || Origin::Table { date: table::date() };
-    let number = |value| Some(Known { value, origin: origin() });
-    let prices = Some(Known { value: row.prices, origin: origin() });
-    Found { window: number(row.window), max_tokens: number(row.max_tokens), prices }
 }
 
 impl Provider {

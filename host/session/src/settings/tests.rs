@@ -7,6 +7,7 @@ fn around(global: &str, project: Option<&str>, models: &str) -> Around {
         global: Arc::new(Settings::parse("global", global.as_bytes())),
         project: project.map(|text| Arc::new(Settings::parse("project", text.as_bytes()))),
         models: Arc::new(Models::parse("models", models.as_bytes())),
+        store: Arc::default(),
     }
 }
 
@@ -114,6 +115,37 @@ fn a_window_comes_from_models_json_before_the_table() {
 }
 
 #[test]
+fn a_newer_list_that_pi_has_fetched_comes_before_the_table() {
+    let list = |time: &str| {
+        let model = r#"{"id":"gpt-4","provider":"openai","contextWindow":9000}"#;
+        let models = format!(
+            r#"{model},{{"id":"b","provider":"other","contextWindow":1}},{{"id":"c","provider":"openai","type":"image"}}"#
+        );
+        format!(
+            r#"{{"openai":{{"models":[{models}]{time}}},"openrouter":{{"models":[{{"id":"x","provider":"openrouter"}}]}}}}"#
+        )
+    };
+    let window = |time: &str, provider: &str, id: &str| {
+        let store = Arc::new(Store::parse("store", list(time).as_bytes()));
+        let facts = Around { store, ..Around::default() }.facts(Some(&model(provider, id)), &Given::default());
+        facts.window.map(|known| (known.value, known.origin.to_string()))
+    };
+    let newer = ",\"lastModified\":9e12";
+    assert_eq!(window(newer, "openai", "gpt-4"), Some((9000, "store: openai[\"gpt-4\"].contextWindow".to_owned())));
+    assert_eq!(
+        window(newer, "openai", "gpt-4.1").map(|w| w.0),
+        Some(1_047_576),
+        "what it does not have, the table may"
+    );
+    assert_eq!(window(newer, "openai", "b"), None);
+    for older in ["", ",\"lastModified\":5", ",\"lastModified\":null"] {
+        assert_eq!(window(older, "openai", "gpt-4").map(|w| w.0), Some(8192), "{older}");
+    }
+    let of_key = table::all().find(|(provider, _)| *provider == "openrouter").expect("one of them").1;
+    assert_eq!(window("", "openrouter", of_key), None, "the list is what the user's key may use");
+}
+
+#[test]
 fn comments_and_last_commas_are_fine_in_models_json() {
     let text = "{ // mine\n\"providers\":{\"x\":{\"api\":\"openai-completions\",\"baseUrl\":\"http://x\",\"models\":[{\"id\":\"m\",\"contextWindow\":7,},]}}}";
     assert_eq!(window(text, "x", "m").map(|w| w.0), Some(7));
@@ -168,7 +200,8 @@ fn hostile_files_are_read_and_end() {
     let nested = format!(r#"{{"compaction":{}1{}}}"#, r#"{"modelOverrides":"#.repeat(50_000), "}".repeat(50_000));
     let wide = format!(r#"{{"providers":{{{}"z":{{}}}}}}"#, r#""x":{"models":[]},"#.repeat(20_000));
     for text in [deep.as_str(), &nested, &wide, "\0", "{\"a\":1e400}", "{\"\\ud800\":1}", "\u{feff}"] {
-        let around = around(text, Some(text), text);
+        let store = Arc::new(Store::parse("s", text.as_bytes()));
+        let around = Around { store, ..around(text, Some(text), text) };
         let facts = around.facts(Some(&model("a", "b")), &Given::default());
         assert_eq!(facts.keep_recent.value, KEEP_RECENT);
     }

@@ -34,7 +34,7 @@ pub struct Tier {
 
 /// Prices of which some are said.
 #[derive(Clone, Debug, Default)]
-pub(super) struct PricesPatch {
+pub(in crate::settings) struct PricesPatch {
     rates: [Option<f64>; 4],
     tiers: Option<Vec<Tier>>,
 }
@@ -43,14 +43,14 @@ pub(super) struct PricesPatch {
 const RATES: [&str; 4] = ["input", "output", "cacheRead", "cacheWrite"];
 
 impl PricesPatch {
-    pub(super) fn read(cost: Json<'_>) -> PricesPatch {
+    pub(in crate::settings) fn read(cost: Json<'_>) -> PricesPatch {
         let rates = cost.get_all(RATES).map(|rate| rate.and_then(Json::as_f64));
         let tiers = cost.get("tiers").map(|tiers| tiers.items().filter_map(tier).collect());
         PricesPatch { rates, tiers }
     }
 
     /// These, and for the rest those from before.
-    pub(super) fn over(self, before: Prices) -> Prices {
+    pub(in crate::settings) fn over(self, before: Prices) -> Prices {
         let [input, output, cache_read, cache_write] = self.rates;
         Prices {
             input: input.unwrap_or(before.input),
