@@ -88,6 +88,21 @@ pub enum PluginError {
     },
 }
 
+impl PluginError {
+    /// The plugin's name in the config.
+    #[must_use]
+    pub fn name(&self) -> &str {
+        match self {
+            PluginError::Unknown { name, .. }
+            | PluginError::Read { name, .. }
+            | PluginError::Installed { name, .. }
+            | PluginError::Grants { name, .. }
+            | PluginError::Digest { name, .. }
+            | PluginError::Load { name, .. } => name,
+        }
+    }
+}
+
 fn names() -> String {
     SHIPPED.map(|(name, _)| name).join(", ")
 }

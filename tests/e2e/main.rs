@@ -5,6 +5,7 @@ mod stage;
 mod talk;
 
 mod bridged;
+mod control;
 mod crash;
 mod facts;
 mod follow;

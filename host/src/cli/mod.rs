@@ -6,10 +6,12 @@
 
 mod around;
 mod config;
+mod control;
 mod cores;
 mod demo;
 mod failure;
 mod find;
+mod load;
 mod open;
 mod out;
 mod paint;
@@ -55,6 +57,16 @@ pub enum Command {
     Demo(demo::DemoArgs),
     /// Follow Pi sessions, run the plugins on every new entry, and graft what they propose.
     Run(run::RunArgs),
+    /// What the running daemon follows, what waits and why, what failed last.
+    Status(control::StatusArgs),
+    /// What ran, and what became of each graft.
+    Log(control::LogArgs),
+    /// Run nothing and write nothing until `resume`; nothing is lost meanwhile. A restart ends it too.
+    Pause(control::PauseArgs),
+    /// End a pause.
+    Resume(control::PauseArgs),
+    /// Read config and plugins again, without losing an entry.
+    Reload,
     /// Look at a session, check it, or append to it; no daemon is needed.
     #[command(subcommand)]
     Session(session::Command),
@@ -98,6 +110,11 @@ fn run(cli: &Cli) -> Result<Outcome, Failure> {
     let outcome = match &cli.command {
         Command::Demo(args) => demo::run(args),
         Command::Run(args) => run::run(args, cli.config.as_deref(), cli.json),
+        Command::Status(args) => control::status(args, cli.config.as_deref(), &mut out),
+        Command::Log(args) => control::log(args, cli.config.as_deref(), &mut out),
+        Command::Pause(args) => control::pause(args, true, cli.config.as_deref(), &mut out),
+        Command::Resume(args) => control::pause(args, false, cli.config.as_deref(), &mut out),
+        Command::Reload => control::reload(cli.config.as_deref(), &mut out),
         Command::Session(command) => session::run(command, cli.config.as_deref(), &mut out),
         Command::Plugin(command) => plugin::run(command, &mut out),
         Command::Config(command) => config::run(command, cli.config.as_deref(), &mut out),

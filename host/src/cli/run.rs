@@ -5,9 +5,10 @@ use std::sync::Arc;
 use std::time::{Duration, SystemTime};
 
 use tokio_util::sync::CancellationToken;
-use tracing::{error, info, warn};
+use tracing::{info, warn};
 
 use crate::config::{Config, Env};
+use crate::daemon::control::{Fresh, Identity, ReadAgain};
 use crate::daemon::settings::Settings;
 use crate::daemon::world::{World, now_ms};
 use crate::daemon::{Daemon, Summary};
@@ -17,9 +18,9 @@ use crate::files::lock::{RootLock, lock_root, private_dir, runtime_dir, socket_p
 use crate::files::{FilesError, locate};
 use crate::journal::Journal;
 use crate::pi::PiFiles;
-use crate::sandbox::{Plugin, Sandbox, SandboxOptions};
-use crate::shipped;
+use crate::wire::control::DaemonStatus;
 
+use super::load::{Loaded, Loader};
 use super::{Failure, Outcome, answer};
 
 /// Follow Pi sessions, run the plugins on every new entry, and graft what they propose.
@@ -54,12 +55,14 @@ pub struct RunArgs {
 /// [`Failure`] if it cannot start, or its store fails.
 pub fn run(args: &RunArgs, config: Option<&Path>, json: bool) -> Result<Outcome, Failure> {
     log_to_stderr();
-    let config = Config::find(config)?;
-    let world = Arc::new(world(&config, args)?);
+    let named = config;
+    let config = Config::find(named)?;
+    let (world, identity) = world(&config, named, args)?;
+    let world = Arc::new(world);
     // A dry run writes nothing, so it may stand beside a daemon.
     let _locks = if args.dry_run { Vec::new() } else { lock_roots(&world.settings.roots)? };
     let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build().map_err(Failure::problem)?;
-    let summary = runtime.block_on(follow(Arc::clone(&world), args, &config))?;
+    let summary = runtime.block_on(follow(Arc::clone(&world), args, identity))?;
     crate::daemon::tell(&summary);
     if args.once {
         let outcome = report(&summary, args, json);
@@ -68,7 +71,7 @@ pub fn run(args: &RunArgs, config: Option<&Path>, json: bool) -> Result<Outcome,
     Ok(Outcome::Done)
 }
 
-async fn follow(world: Arc<World>, args: &RunArgs, config: &Config) -> Result<Summary, Failure> {
+async fn follow(world: Arc<World>, args: &RunArgs, identity: Identity) -> Result<Summary, Failure> {
     let stop = CancellationToken::new();
     stop_on_signal(stop.clone());
     let daemon = Daemon::new(world);
@@ -79,10 +82,9 @@ async fn follow(world: Arc<World>, args: &RunArgs, config: &Config) -> Result<Su
         }
         false => {
             // A dry run has no store, so it is not the one that may speak for it.
-            let socket = if args.dry_run { None } else { Some(socket_path(&runtime_dir(), &config.state.dir)?) };
-            let daemon = match socket {
-                Some(path) => daemon.with_socket(path),
-                None => daemon,
+            let daemon = match args.dry_run {
+                true => daemon,
+                false => daemon.with_socket(socket_path(&runtime_dir(), &identity.about.state_dir)?, identity),
             };
             daemon.run(stop).await
         }
@@ -114,8 +116,12 @@ fn stop_on_signal(stop: CancellationToken) {
     });
 }
 
-fn world(config: &Config, args: &RunArgs) -> Result<World, Failure> {
-    let (plugins, unloaded) = plugins(config)?;
+fn world(config: &Config, named: Option<&Path>, args: &RunArgs) -> Result<(World, Identity), Failure> {
+    let loader = Loader::new()?;
+    let loaded = loader.load(config);
+    if let (true, Some((_, fault))) = (loaded.plugins.is_empty(), loaded.faults.first()) {
+        return Err(Failure::usage(fault));
+    }
     let journal = match args.dry_run {
         true => Journal::in_memory(now_ms()).map_err(Failure::problem)?,
         false => {
@@ -123,35 +129,38 @@ fn world(config: &Config, args: &RunArgs) -> Result<World, Failure> {
             Journal::open(&config.state.dir, now_ms()).map_err(Failure::problem)?
         }
     };
-    let settings = Settings { unloaded, ..settings(config, args)? };
+    let settings = Settings { unloaded: loaded.lacking(config), ..settings(config, args)? };
+    let Loaded { plugins, faults } = loaded;
     info!(roots = ?settings.roots, plugins = plugins.len(), state = %config.state.dir.display(), "starting");
-    World::new(journal, plugins, settings, Box::new(RealDisk)).map_err(Failure::problem)
+    let world = World::new(journal, plugins, settings, Box::new(RealDisk)).map_err(Failure::problem)?;
+    let read_again = read_again(loader, config, named, args);
+    Ok((world, Identity { about: about(config), faults, read_again }))
 }
 
-/// Loads the plugins; one that cannot be loaded is told and left out, unless none is left.
-fn plugins(config: &Config) -> Result<(Vec<Arc<Plugin>>, Vec<String>), Failure> {
-    let cache_dir = cache_dir().map(|dir| dir.join("pi-graft/compiled"));
-    let sandbox = Sandbox::new(&SandboxOptions { cache_dir, ..SandboxOptions::default() }).map_err(Failure::problem)?;
-    let (loaded, faults) = shipped::load_all(&sandbox, config);
-    faults.iter().for_each(|fault| error!("{fault}"));
-    for plugin in &loaded {
-        info!(plugin = plugin.name(), version = plugin.version(), digest = &plugin.digest()[..12], "loaded");
+fn about(config: &Config) -> DaemonStatus {
+    DaemonStatus {
+        version: env!("CARGO_PKG_VERSION").to_owned(),
+        pid: std::process::id(),
+        since_ms: now_ms(),
+        config: config.path.clone(),
+        state_dir: config.state.dir.clone(),
+        paused: false,
     }
-    match faults.into_iter().next() {
-        Some(fault) if loaded.is_empty() => Err(Failure::usage(fault)),
-        _ => {
-            let there = |name: &str| loaded.iter().any(|plugin| plugin.name() == name);
-            let enabled = config.plugins.iter().filter(|plugin| plugin.enabled);
-            let lacking = enabled.map(|plugin| plugin.name.clone()).filter(|name| !there(name)).collect();
-            Ok((loaded, lacking))
+}
+
+/// Reads config and plugins once more, as `reload` wants it.
+fn read_again(loader: Loader, config: &Config, named: Option<&Path>, args: &RunArgs) -> ReadAgain {
+    let (state, named, args) = (config.state.dir.clone(), named.map(Path::to_path_buf), args.clone());
+    Arc::new(move |loaded| {
+        let config = Config::find(named.as_deref()).map_err(|e| e.to_string())?;
+        if config.state.dir != state {
+            return Err("[state] dir is another one; that takes a restart".to_owned());
         }
-    }
-}
-
-/// The user's cache directory.
-pub(super) fn cache_dir() -> Option<PathBuf> {
-    let set = |name| std::env::var_os(name).filter(|dir| !dir.is_empty()).map(PathBuf::from);
-    set("XDG_CACHE_HOME").or_else(|| set("HOME").map(|home| home.join(".cache")))
+        let fresh = loader.load(&config).or_keep(loaded, &config);
+        let settings = settings(&config, &args).map_err(|e| e.to_string())?;
+        let settings = Settings { unloaded: fresh.lacking(&config), ..settings };
+        Ok(Fresh { plugins: fresh.plugins, settings, faults: fresh.faults })
+    })
 }
 
 /// The log goes to standard error; `RUST_LOG` says how much of it.

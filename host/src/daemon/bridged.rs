@@ -23,7 +23,7 @@ use super::step::{Next, not_allowed};
 use super::world::{World, random};
 
 /// Why something waits in a session that a bridge serves.
-const AT_BOUNDARY: &str = "Pi takes it at its next boundary";
+const AT_BOUNDARY: &str = "a Pi with a bridge has this session, and takes it at its next boundary";
 /// Why something waits where two Pis have one session.
 const ELSEWHERE: &str = "two Pis have this session, and neither stands where the file ends";
 /// How long a push that was not taken is not tried again on the same leaf.
@@ -95,13 +95,18 @@ impl Session {
         if bell.pushed.iter().any(|pushed| !pushed.ok) {
             debug!(session = %self.path.display(), "a push was not taken");
         }
+        if let waiting @ Some(_) = world.stops() {
+            // Whoever asks is answered that there is nothing.
+            self.served.held.clear();
+            return Ok(Next { waiting, ..Next::default() });
+        }
         let held = bell.asks.into_iter().map(|asked| Held { asked, next_plugin: 0 });
         self.served.held.extend(held);
         let mut next = Next::default();
         for held in std::mem::take(&mut self.served.held) {
             self.serve_ask(world, held, &bell.bridges, &mut next)?;
         }
-        if self.served.held.is_empty() && !world.is_ending() {
+        if self.served.held.is_empty() {
             self.serve_idle(world, &bell.bridges, &mut next)?;
         }
         next.after = self.served.held.iter().map(|held| held.until().saturating_duration_since(Instant::now())).min();
@@ -277,7 +282,7 @@ impl Session {
 
     /// What is handed over now; what does not hold any more is dropped.
     fn list(&mut self, world: &World, branch: &Branch, others: &[String], takes: Takes) -> Result<List, StepError> {
-        if world.is_ending() || world.settings.dry_run {
+        if world.settings.dry_run {
             return Ok(List::default());
         }
         let list = bridge::hand_over(branch, &self.due(world, branch), others, takes);

@@ -4,7 +4,7 @@ use pi_session::branch::{Branch, BranchError};
 use pi_session::tree::EntryIx;
 use tracing::{debug, info, warn};
 
-use crate::journal::{Batch, Handler, Note, RunRecord};
+use crate::journal::{About, Batch, Handler, Note, RunRecord};
 use crate::sandbox::{self, Plugin, Run, RunReport};
 
 use super::session::{Session, StepError};
@@ -12,6 +12,8 @@ use super::world::{World, now_ms, random};
 
 /// Lines of the run log that are kept in one transaction, where nothing was proposed.
 const RUNS_AT_ONCE: usize = 256;
+/// Wishes for `on-settled` that are remembered for one plugin in one session.
+const MOST_NOTES: usize = 64;
 
 impl Session {
     /// Runs every plugin that the entry wakes, and keeps what they propose together with the cursor behind the entry.
@@ -39,6 +41,17 @@ impl Session {
         self.save(world, batches)
     }
 
+    /// Remembers a wish. A plugin that only ever asks loses its oldest ones.
+    fn ask_later(&mut self, note: Note) {
+        let of_plugin = |known: &&Note| known.plugin == note.plugin;
+        if self.record.later.iter().filter(of_plugin).count() >= MOST_NOTES {
+            let oldest = self.record.later.iter().position(|known| known.plugin == note.plugin);
+            let dropped = oldest.map(|at| self.record.later.remove(at).trigger);
+            warn!(session = %self.path.display(), plugin = note.plugin, dropped, "more than {MOST_NOTES} wishes; the oldest is dropped");
+        }
+        self.record.later.push(note);
+    }
+
     pub(super) fn run(
         &mut self,
         world: &World,
@@ -62,6 +75,7 @@ impl Session {
     ) -> (Option<Batch>, RunRecord) {
         tell(plugin, trigger, &report);
         let mut record = RunRecord {
+            about: About::Run,
             at_ms: now_ms(),
             session: self.record.session_id.clone(),
             plugin: plugin.name().to_owned(),
@@ -85,7 +99,7 @@ impl Session {
         };
         if let Some(note) = done.later {
             record.outcome = "later".to_owned();
-            self.record.later.push(Note { plugin: plugin.name().to_owned(), trigger: trigger.to_owned(), note });
+            self.ask_later(Note { plugin: plugin.name().to_owned(), trigger: trigger.to_owned(), note });
         }
         let Some(accepted) = done.accepted.filter(|accepted| !accepted.is_empty()) else { return (None, record) };
         let batch = new_batch(plugin, handler, reason, trigger, accepted.to_json());

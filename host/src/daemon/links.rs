@@ -12,7 +12,7 @@ use crate::wire::VERSION;
 use crate::wire::bridge::{Ask, FromPi, Hello, Moved, Pushed, ToPi, Welcome};
 
 use super::Daemon;
-use super::settled::SettledDone;
+use super::settled::{SettledDone, SettledLost};
 use super::socket::Conn;
 
 /// Milliseconds that Pi may wait for us at the end of a turn, at most.
@@ -27,6 +27,8 @@ const COMPACT_MS: u64 = 120_000;
 pub struct Bell {
     /// `on-settled` runs that were made.
     pub settled: Vec<SettledDone>,
+    /// Such runs that were lost.
+    pub lost: Vec<SettledLost>,
     /// What Pi asks; it waits for the answers.
     pub asks: Vec<Asked>,
     /// What became of pushes.

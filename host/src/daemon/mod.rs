@@ -5,14 +5,18 @@
 //! session are handled in file order while sessions run side by side.
 
 mod bridged;
+pub mod control;
 pub mod dispatch;
 mod facts;
+pub mod feed;
+mod known;
 pub mod links;
 pub mod session;
 pub mod settings;
 pub mod settled;
 mod slots;
 pub mod socket;
+pub mod status;
 pub mod step;
 mod watch;
 pub mod world;
@@ -31,12 +35,14 @@ use crate::files::locate::{self, Found};
 use crate::files::{FileId, FilesError};
 use crate::journal::JournalError;
 use crate::wire::bridge::FromPi;
-use crate::wire::control::{Reply, Request};
+use crate::wire::control::{Request, RootStatus};
 
+use control::{Fresh, Identity};
 use session::Tally;
-use settled::SettledDone;
+use settled::{SettledDone, SettledLost};
 use slots::{Slot, Stepped};
 use socket::{Conn, Listening};
+use watch::Watching;
 use world::World;
 
 /// Pause between two walks over the roots where events come.
@@ -45,6 +51,10 @@ const WALK_EVERY: Duration = Duration::from_secs(60);
 const POLL_EVERY: Duration = Duration::from_secs(1);
 /// Pause before a walk that an event asked for: many directories that come and go are one walk.
 const WALK_SOON: Duration = Duration::from_millis(100);
+/// Lines of the run log that are kept, at most.
+const MOST_RUNS: u64 = 100_000;
+/// How long what is pending for a session is kept after its file is gone, milliseconds.
+const KEEP_GONE_MS: i64 = 30 * 24 * 60 * 60 * 1000;
 /// `on-settled` runs at one time.
 const SETTLED_RUNS: usize = 4;
 
@@ -57,13 +67,15 @@ pub enum Event {
     /// A worker has finished a step.
     Stepped(PathBuf, Box<Stepped>),
     /// A worker has finished an `on-settled` run, or lost it to a bug of ours.
-    Settled(PathBuf, Option<Box<SettledDone>>),
+    Settled(PathBuf, Box<Result<SettledDone, SettledLost>>),
     /// A bridge said something.
     FromPi(Conn, FromPi),
     /// The command line wants something.
     Control(Conn, Request),
     /// A connection has ended.
     Gone(u64),
+    /// Config and plugins were read again for the one who asked.
+    Reloaded(Conn, Box<Result<Fresh, String>>),
 }
 
 /// What a whole run of the daemon did, for `--once` and the log.
@@ -102,6 +114,8 @@ pub struct Daemon {
     clock: u64,
     walk_at: Option<Instant>,
     summary: Summary,
+    watching: Option<Watching>,
+    identity: Option<Identity>,
     /// Where the socket is to be.
     socket: Option<PathBuf>,
     /// The connections of bridges, and the session that each has.
@@ -125,6 +139,8 @@ impl Daemon {
             clock: 0,
             walk_at: None,
             summary: Summary::default(),
+            watching: None,
+            identity: None,
             socket: None,
             linked: HashMap::new(),
         }
@@ -132,8 +148,8 @@ impl Daemon {
 
     /// The same with a socket at `path` while it follows: for bridges and the command line.
     #[must_use]
-    pub fn with_socket(self, path: PathBuf) -> Daemon {
-        Daemon { socket: Some(path), ..self }
+    pub fn with_socket(self, path: PathBuf, identity: Identity) -> Daemon {
+        Daemon { socket: Some(path), identity: Some(identity), ..self }
     }
 
     /// Follows the roots until `stop` is cancelled.
@@ -141,9 +157,10 @@ impl Daemon {
     /// # Errors
     /// [`DaemonError`] if the store cannot be read.
     pub async fn run(mut self, stop: CancellationToken) -> Result<Summary, DaemonError> {
-        let watching = watch::watch(&self.world.settings.roots, self.to.clone());
+        self.watch_roots();
         let listening = self.listen();
-        let every = if watching.unwatched > 0 { POLL_EVERY } else { WALK_EVERY };
+        let unwatched = self.watching.as_ref().is_some_and(|watching| watching.unwatched > 0);
+        let every = if unwatched { POLL_EVERY } else { WALK_EVERY };
         self.begin()?;
         info!("following; end with Ctrl-C");
         let mut walks = tokio::time::interval(every);
@@ -211,10 +228,16 @@ impl Daemon {
         listening.inspect_err(|e| warn!("neither bridges nor `pi-graft status` can connect: {e}")).ok()
     }
 
-    fn control(&self, conn: &Conn, request: &Request) {
-        let error = format!("{request:?}: not in this version");
-        conn.send(&Reply::Error { error });
-        conn.close();
+    fn roots_status(&self) -> Vec<RootStatus> {
+        let state = |root: &PathBuf| if root.is_dir() { "watched" } else { "absent" };
+        let roots = self.world.settings.roots.iter();
+        roots.map(|root| RootStatus { path: root.clone(), state: state(root).to_owned(), why: None }).collect()
+    }
+
+    /// Watches the roots of the settings, instead of those before.
+    fn watch_roots(&mut self) {
+        self.watching = Some(watch::watch(&self.world.settings.roots, self.to.clone()));
+        self.walk_at = Some(Instant::now());
     }
 
     fn is_busy(&self) -> bool {
@@ -252,13 +275,16 @@ impl Daemon {
             Event::Stepped(path, stepped) => self.stepped(&path, *stepped),
             Event::Settled(path, done) => {
                 self.job_ended(&path);
-                if let Some(done) = done {
-                    self.slot(&path).bell.settled.push(*done);
+                let bell = &mut self.slot(&path).bell;
+                match *done {
+                    Ok(done) => bell.settled.push(done),
+                    Err(lost) => bell.lost.push(lost),
                 }
                 self.touch(&path);
             }
             Event::FromPi(conn, message) => self.hear_pi(conn, message),
-            Event::Control(conn, request) => self.control(&conn, &request),
+            Event::Control(conn, request) => self.control(conn, request),
+            Event::Reloaded(conn, fresh) => self.reloaded(&conn, *fresh),
             Event::Gone(conn) => self.left(conn, None),
         }
     }
@@ -291,11 +317,13 @@ impl Daemon {
 
     /// Whether there may be something to do for a file, told without opening it.
     fn may_be_new(&self, found: &Found) -> bool {
-        let known = self.world.record_at(&found.path);
         let fresh = self.world.settings.is_fresh(&found.path);
-        match known {
-            Some(record) if fresh && record.skipped > 0 => true,
-            Some(record) => record.file != FileId::of(&found.meta) || record.offset != found.meta.len(),
+        let changed = self.world.at(&found.path, |_, record| {
+            let other = record.file != FileId::of(&found.meta) || record.offset != found.meta.len();
+            other || (fresh && record.skipped > 0)
+        });
+        match changed {
+            Some(changed) => changed,
             None => found.meta.len() > 0 && (fresh || !self.is_old(found)),
         }
     }
@@ -306,17 +334,26 @@ impl Daemon {
         written < self.world.journal.first_start_ms() - session::GRACE_MS
     }
 
-    /// What was moved is made to last, and old lines of the run log go; on a worker, since it waits for the disk.
+    /// What was moved is made to last, and what is too old goes; on a worker, since it waits for the disk.
     fn keep_house(&self) {
         let world = Arc::clone(&self.world);
         tokio::task::spawn_blocking(move || {
-            let keep = i64::try_from(world.settings.keep_runs.as_millis()).unwrap_or(i64::MAX);
-            let done = world.journal.forget_runs(world::now_ms().saturating_sub(keep));
-            if let Err(e) = done.and_then(|()| world.journal.flush()) {
+            if let Err(e) = house(&world) {
                 warn!("{e}");
             }
         });
     }
+}
+
+fn house(world: &World) -> Result<(), JournalError> {
+    let (now, keep) = (world::now_ms(), world.settings.keep_runs.as_millis());
+    let keep = i64::try_from(keep).unwrap_or(i64::MAX);
+    world.journal.forget_runs(now.saturating_sub(keep), MOST_RUNS)?;
+    match world.sweep(now, KEEP_GONE_MS)? {
+        0 => {}
+        forgotten => info!(forgotten, "sessions are gone for 30 days; what was pending for them is forgotten"),
+    }
+    world.journal.flush()
 }
 
 async fn sleep_until(at: Option<Instant>) {

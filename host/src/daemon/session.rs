@@ -235,7 +235,7 @@ impl Session {
         }
         let mut failure = None;
         let ended = reading.lines(from, |offset, line| match self.take_line(world, offset, line, &mut each) {
-            Ok(()) => !(world.is_ending() && self.may_stop_behind(offset + line.len() as u64 + 1)),
+            Ok(()) => !(world.stops().is_some() && self.may_stop_behind(offset + line.len() as u64 + 1)),
             Err(e) => {
                 failure = Some(e);
                 false
@@ -404,7 +404,8 @@ impl Session {
 
     /// Keeps the cursor, and what was run and proposed on the way to it, in one transaction.
     pub(super) fn save(&mut self, world: &World, batches: Vec<Batch>) -> Result<(), StepError> {
-        let (key, recorded) = world.journal.record(self.key, &self.record, batches, &self.runs)?;
+        let keep = || world.journal.record(self.key, &self.record, batches, &self.runs);
+        let (key, recorded) = world.feed().keep(&self.runs, |id| world.path_of(id), keep)?;
         self.runs.clear();
         self.key = Some(key);
         self.pending.extend(recorded);
@@ -425,6 +426,11 @@ impl Session {
     }
 }
 
+/// The working directory of the session at `path`, if it can be read.
+pub(super) fn cwd_of(path: &Path) -> Option<String> {
+    peek_header(&Reading::open(path).ok()?, path).ok()??.0.cwd
+}
+
 fn blank_record(path: &Path, id: &str, reading: &Reading) -> SessionRecord {
     SessionRecord {
         path: path.into(),
@@ -437,6 +443,7 @@ fn blank_record(path: &Path, id: &str, reading: &Reading) -> SessionRecord {
         skipped: 0,
         later: Vec::new(),
         bridged: None,
+        gone_ms: None,
     }
 }
 

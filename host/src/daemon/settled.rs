@@ -48,6 +48,14 @@ pub struct SettledDone {
     pub report: RunReport,
 }
 
+/// An `on-settled` run that was lost to a bug of ours.
+pub struct SettledLost {
+    /// Whose.
+    pub plugin: String,
+    /// The wishes that it was to grant. They are not granted: the same would only come again.
+    pub asked: Vec<Note>,
+}
+
 impl SettledJob {
     /// Makes the run. Takes as long as the plugin's limits allow.
     #[must_use]
@@ -136,6 +144,14 @@ impl Session {
         let (batch, record) = self.conclude(&done.plugin, Handler::OnSettled, &done.reason, &done.trigger, done.report);
         self.runs.push(record);
         self.save(world, batch.into_iter().collect())
+    }
+
+    /// An `on-settled` run that was lost: its plugin may be run again, when it asks again.
+    pub(super) fn lose(&mut self, lost: &SettledLost) {
+        warn!(session = %self.path.display(), plugin = lost.plugin, "a bug in pi-graft: an on-settled run was lost");
+        self.running.remove(&lost.plugin);
+        self.wants_running = None;
+        self.record.later.retain(|note| !lost.asked.contains(note));
     }
 
     /// A compaction that was wanted takes the place of one that was pending; whoever serves proposes nothing else.

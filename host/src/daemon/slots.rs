@@ -6,11 +6,13 @@ use std::time::{Duration, Instant};
 
 use tracing::{debug, warn};
 
+use crate::deliver::presence::Presence;
+use crate::deliver::settle::State;
 use crate::files::FilesError;
 
 use super::links::{Bell, Links};
 use super::session::{Session, StepError};
-use super::settled::SettledJob;
+use super::settled::{SettledJob, SettledLost};
 use super::step::Next;
 use super::world::World;
 use super::{Daemon, Event};
@@ -34,15 +36,19 @@ pub(super) struct Slot {
     session: Option<Session>,
     pub(super) working: bool,
     /// Something happened while it was with a worker.
-    again: bool,
+    pub(super) again: bool,
     due: Option<Instant>,
     pub(super) waiting: Option<&'static str>,
+    /// Where its branch stood at the last step, and whether a Pi was there, if that mattered.
+    pub(super) seen: Option<(State, Presence)>,
+    /// Left alone until it is resumed.
+    pub(super) paused: bool,
     /// What its next step is to know.
     pub(super) bell: Bell,
     pub(super) links: Links,
     /// `on-settled` runs under way.
     pub(super) jobs: usize,
-    failures: u32,
+    pub(super) failures: u32,
     used: u64,
 }
 
@@ -55,8 +61,15 @@ impl Daemon {
     pub(super) fn touch(&mut self, path: &Path) {
         self.clock += 1;
         let clock = self.clock;
+        let paused = self.world.is_paused();
         let slot = self.slot(path);
         slot.used = clock;
+        if paused || slot.paused {
+            // Pi must not wait until the pause is over.
+            slot.bell.asks.clear();
+            slot.again = true;
+            return;
+        }
         if slot.working {
             slot.again = true;
             return;
@@ -83,9 +96,12 @@ impl Daemon {
     }
 
     pub(super) fn stepped(&mut self, path: &Path, stepped: Stepped) {
+        let paused = self.world.is_paused();
         let slot = self.slot(path);
         slot.working = false;
         slot.session = stepped.session;
+        // It may have stopped half way.
+        slot.again |= paused;
         match stepped.result {
             Ok(next) => self.plan(path, next),
             Err(e) => self.failed(path, &e),
@@ -106,7 +122,7 @@ impl Daemon {
         {
             debug!(session = %path.display(), "waiting: {why}");
         }
-        slot.waiting = next.waiting;
+        (slot.waiting, slot.seen) = (next.waiting, next.seen);
         slot.jobs += next.jobs.len();
         next.jobs.into_iter().for_each(|job| self.start_job(path.to_path_buf(), job));
         if let Some(after) = next.after {
@@ -119,8 +135,9 @@ impl Daemon {
         let (to, runs) = (self.to.clone(), Arc::clone(&self.settled_runs));
         tokio::spawn(async move {
             let _permit = runs.acquire_owned().await;
+            let lost = SettledLost { plugin: job.plugin.name().to_owned(), asked: job.asked.clone() };
             let done = tokio::task::spawn_blocking(move || job.work()).await;
-            let _ = to.send(Event::Settled(path, done.ok().map(Box::new)));
+            let _ = to.send(Event::Settled(path, Box::new(done.map_err(|_| lost))));
         });
     }
 
@@ -161,9 +178,9 @@ impl Daemon {
         }
     }
 
-    /// A slot that holds nothing goes; what a bridge has open may yet be written.
+    /// A slot that holds nothing goes; what a bridge has open may yet be written, and a pause is the user's word.
     fn forget(&mut self, path: &Path) {
-        if self.slots.get(path).is_some_and(|slot| slot.links.is_empty()) {
+        if self.slots.get(path).is_some_and(|slot| slot.links.is_empty() && !slot.paused && !slot.again) {
             self.slots.remove(path);
         }
     }

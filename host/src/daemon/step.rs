@@ -12,7 +12,7 @@ use crate::deliver::presence::Presence;
 use crate::deliver::settle::{self, State, Verdict};
 use crate::files::append::{Mtime, Place};
 use crate::files::{FilesError, locate};
-use crate::journal::{Batch, Intent, Recorded};
+use crate::journal::{Batch, Intent, Recorded, RunRecord};
 
 use super::links::Bell;
 use super::session::{Session, StepError, Tally};
@@ -29,8 +29,6 @@ const CYCLE: &str = "the parents of the last entry lead in a circle (S8.5); see 
 const WROTE: &str = "somebody wrote at this moment";
 /// Why something waits where a bridge was and may come back.
 const UNBRIDGED: &str = "its Pi has a bridge, which is not connected at this moment";
-/// Why something waits when the daemon was told to end.
-const ENDING: &str = "pi-graft is ending; it goes on at the next start";
 
 /// What a step leaves to do.
 #[derive(Default)]
@@ -43,6 +41,8 @@ pub struct Next {
     pub jobs: Vec<SettledJob>,
     /// What happened.
     pub tally: Tally,
+    /// Where the branch stands and whether a Pi is there, if that mattered.
+    pub seen: Option<(State, Presence)>,
 }
 
 impl Session {
@@ -59,11 +59,13 @@ impl Session {
         }
         self.recover(world)?;
         self.note_bridges(world, &bell)?;
+        bell.lost.iter().for_each(|lost| self.lose(lost));
         for done in std::mem::take(&mut bell.settled) {
             self.absorb(world, done)?;
         }
         let mut next = if bell.bridges.is_empty() { self.settle(world)? } else { self.serve(world, bell)? };
         next.tally = std::mem::take(&mut self.tally);
+        self.keep_log(world)?;
         Ok(next)
     }
 
@@ -74,6 +76,16 @@ impl Session {
             self.save(world, Vec::new())?;
         }
         Ok(grew)
+    }
+
+    /// Keeps what became of batches since the last save.
+    fn keep_log(&mut self, world: &World) -> Result<(), StepError> {
+        if self.runs.is_empty() { Ok(()) } else { self.save(world, Vec::new()) }
+    }
+
+    /// A line for the log: what became of a batch.
+    pub(super) fn note(&mut self, batch: &Batch, outcome: &str, message: impl Into<String>) {
+        self.runs.push(RunRecord::of_batch(now_ms(), &self.record.session_id, batch, outcome, message.into()));
     }
 
     /// Settles what a crash or a failed write left unclear.
@@ -101,11 +113,13 @@ impl Session {
             Recovery::Done | Recovery::Completed => {
                 info!(%session, batch = batch.id, "recovered: written, done");
                 self.drop_pending(world, &batch.id)?;
+                self.note(batch, "grafted", "found in the file after a crash");
                 self.tally.grafted += 1;
             }
             Recovery::Partial => {
                 warn!(%session, batch = batch.id, "recovered: only a part of it stands in the file; the rest is given up");
                 self.drop_pending(world, &batch.id)?;
+                self.note(batch, "torn", "only a part of it stands in the file; the rest is given up");
             }
         }
         Ok(())
@@ -127,8 +141,8 @@ impl Session {
         if (self.pending.is_empty() && self.record.later.is_empty()) || world.settings.dry_run {
             return Ok(Next::default());
         }
-        if world.is_ending() {
-            return Ok(Next { waiting: Some(ENDING), ..Next::default() });
+        if let waiting @ Some(_) = world.stops() {
+            return Ok(Next { waiting, ..Next::default() });
         }
         if self.may_be_bridged(world) {
             return Ok(Next { after: Some(HELD_PAUSE), waiting: Some(UNBRIDGED), ..Next::default() });
@@ -143,15 +157,16 @@ impl Session {
         };
         let state = self.state(world, &branch)?;
         let presence = self.presence(world);
-        match settle::verdict(state, presence, self.quiet(), &world.settings.times) {
-            Verdict::Settled => self.deliver_all(world),
-            Verdict::Wait(rest, why) => Ok(Next { after: Some(rest), waiting: Some(why), ..Next::default() }),
+        let next = match settle::verdict(state, presence, self.quiet(), &world.settings.times) {
+            Verdict::Settled => self.deliver_all(world)?,
+            Verdict::Wait(rest, why) => Next { after: Some(rest), waiting: Some(why), ..Next::default() },
             Verdict::Held(why) => {
                 // A Pi that is seen may quit, also in the middle of a call. What cannot be seen will not change unseen.
                 let after = (presence == Presence::Here || state != State::Unanswered).then_some(HELD_PAUSE);
-                Ok(Next { after, waiting: Some(why), ..Next::default() })
+                Next { after, waiting: Some(why), ..Next::default() }
             }
-        }
+        };
+        Ok(Next { seen: Some((state, presence)), ..next })
     }
 
     fn quiet(&self) -> Duration {
@@ -176,12 +191,13 @@ impl Session {
         let here = |recorded: &Recorded| branch.place_of(&recorded.batch().trigger).is_some();
         let due: Vec<Recorded> = self.pending.iter().filter(|r| here(r)).cloned().collect();
         for recorded in due {
-            if world.is_ending() {
-                return Ok(Next { waiting: Some(ENDING), ..Next::default() });
+            if let waiting @ Some(_) = world.stops() {
+                return Ok(Next { waiting, ..Next::default() });
             }
             if let Some(why) = not_allowed(world, recorded.batch()) {
                 warn!(session = %self.path.display(), batch = recorded.batch().id, "dropped: {why}");
                 self.drop_pending(world, &recorded.batch().id)?;
+                self.note(recorded.batch(), "dropped", why);
                 continue;
             }
             if let Some(waiting) = self.deliver_one(world, recorded)? {
@@ -212,8 +228,11 @@ impl Session {
                 self.tally.grafted += 1;
                 info!(%session, plugin, batch = batch.id, entries = ids.len() - 1, trigger = batch.trigger, "grafted");
                 left_out.iter().for_each(|why| info!(batch = batch.id, "left out: {why}"));
+                self.note(&batch, "grafted", format!("{} entries", ids.len() - 1));
+                left_out.iter().for_each(|why| self.note(&batch, "left out", why.to_string()));
                 if landed.between > 0 {
                     self.misplaced(world, &batch.id);
+                    self.note(&batch, "misplaced", "somebody wrote at the same moment");
                 }
                 self.read_own(world)?;
                 if landed.between > 0 || !self.ends_in(ids.last()) {
@@ -225,8 +244,12 @@ impl Session {
                 self.tally.stale += 1;
                 let (index, refusal) = (stale.index, stale.refusal);
                 warn!(%session, plugin, batch = batch.id, draft = index, "stale, dropped whole: {refusal}");
+                self.note(&batch, "stale", format!("draft {index}: {refusal}"));
             }
-            Outcome::Nothing(why) => info!(%session, plugin, batch = batch.id, "nothing to do: {why}"),
+            Outcome::Nothing(why) => {
+                info!(%session, plugin, batch = batch.id, "nothing to do: {why}");
+                self.note(&batch, "left out", why.to_string());
+            }
             Outcome::Kept(_) => {}
         }
         Ok(None)

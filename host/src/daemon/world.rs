@@ -1,6 +1,5 @@
 //! What all sessions share: the plugins, the store, the disk, and which sessions are known.
 
-use std::collections::HashMap;
 use std::path::{Path, PathBuf};
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
@@ -12,6 +11,9 @@ use crate::files::append::Disk;
 use crate::journal::{Journal, JournalError, SessionKey, SessionRecord};
 use crate::sandbox::Plugin;
 
+use super::feed::Feed;
+use super::known::Known;
+pub use super::known::Met;
 use super::settings::Settings;
 
 /// How long one look at the system's processes is good for.
@@ -20,38 +22,28 @@ const LOOK_AGAIN: Duration = Duration::from_millis(500);
 /// After a start nothing is written directly to a session that a bridge had, so that bridges can come back.
 const BRIDGES_COME_BACK: Duration = Duration::from_secs(10);
 
-/// Shared by all workers.
+/// What all workers share. A step works with the one that it began with; a reload makes a new one beside it, with the same
+/// store and the same knowledge.
 pub struct World {
     /// The store.
-    pub journal: Journal,
+    pub journal: Arc<Journal>,
     /// The plugins in the config's order.
     pub plugins: Vec<Arc<Plugin>>,
     /// What to do.
     pub settings: Settings,
     /// The system calls of a write.
-    pub disk: Box<dyn Disk>,
+    pub disk: Arc<dyn Disk>,
+    shared: Arc<Shared>,
+}
+
+/// What outlives a reload.
+struct Shared {
     known: Mutex<Known>,
+    feed: Feed,
     ending: AtomicBool,
     began: Instant,
+    paused: AtomicBool,
     processes: Mutex<Option<(Instant, Arc<Processes>)>>,
-}
-
-/// The sessions that the store knows.
-#[derive(Default)]
-struct Known {
-    records: HashMap<SessionKey, SessionRecord>,
-    by_path: HashMap<PathBuf, SessionKey>,
-}
-
-/// What a path turned out to be, when it was met.
-#[derive(Clone, Debug, PartialEq, Eq)]
-pub enum Met {
-    /// The session that was here before, or was moved here.
-    Known(SessionKey, SessionRecord),
-    /// A session that was never met.
-    New,
-    /// The same session id as a file that still exists elsewhere: followed from its present end (product.md 4.3).
-    Copy,
 }
 
 impl World {
@@ -65,93 +57,156 @@ impl World {
         settings: Settings,
         disk: Box<dyn Disk>,
     ) -> Result<World, JournalError> {
-        let records: HashMap<_, _> = journal.sessions()?.into_iter().collect();
-        let by_path = records.iter().map(|(key, record)| (record.path.clone(), *key)).collect();
-        let known = Mutex::new(Known { records, by_path });
-        Ok(World {
-            journal,
-            plugins,
-            settings,
-            disk,
-            known,
+        let shared = Shared {
+            known: Mutex::new(Known::new(journal.sessions()?)),
+            feed: Feed::default(),
             ending: AtomicBool::new(false),
             began: Instant::now(),
+            paused: AtomicBool::new(false),
             processes: Mutex::new(None),
-        })
+        };
+        Ok(World { journal: Arc::new(journal), plugins, settings, disk: disk.into(), shared: Arc::new(shared) })
+    }
+
+    /// The same world with other plugins and settings.
+    #[must_use]
+    pub fn with(&self, plugins: Vec<Arc<Plugin>>, settings: Settings) -> World {
+        let (journal, disk, shared) = (Arc::clone(&self.journal), Arc::clone(&self.disk), Arc::clone(&self.shared));
+        World { journal, plugins, settings, disk, shared }
     }
 
     fn known(&self) -> MutexGuard<'_, Known> {
         // A panic while it was held leaves whole rows: they are replaced one at a time.
-        self.known.lock().unwrap_or_else(PoisonError::into_inner)
+        self.shared.known.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    /// Those who follow the log.
+    pub(super) fn feed(&self) -> &Feed {
+        &self.shared.feed
     }
 
     /// Asks the workers to end at the next entry or batch; what they leave is done at the next start.
     pub fn end(&self) {
-        self.ending.store(true, Ordering::Relaxed);
+        self.shared.ending.store(true, Ordering::Relaxed);
     }
 
     /// Whether the daemon is ending.
     #[must_use]
     pub fn is_ending(&self) -> bool {
-        self.ending.load(Ordering::Relaxed)
+        self.shared.ending.load(Ordering::Relaxed)
+    }
+
+    /// Asks the workers to stop at the next entry or batch until the pause is over.
+    pub fn pause(&self, paused: bool) {
+        self.shared.paused.store(paused, Ordering::Relaxed);
+    }
+
+    /// Whether the daemon pauses.
+    #[must_use]
+    pub fn is_paused(&self) -> bool {
+        self.shared.paused.load(Ordering::Relaxed)
+    }
+
+    /// Whether workers are to stop where they may, and why.
+    #[must_use]
+    pub fn stops(&self) -> Option<&'static str> {
+        match (self.is_ending(), self.is_paused()) {
+            (true, _) => Some("pi-graft is ending; it goes on at the next start"),
+            (false, true) => Some("pi-graft pauses; end it with `pi-graft resume`"),
+            (false, false) => None,
+        }
     }
 
     /// Whether it started so recently that bridges may not have come back yet.
     #[must_use]
     pub fn is_young(&self) -> bool {
-        self.began.elapsed() < BRIDGES_COME_BACK
+        self.shared.began.elapsed() < BRIDGES_COME_BACK
     }
 
     /// What is known of the session with `id` at `path`.
     #[must_use]
     pub fn meet(&self, path: &Path, id: &str, file: FileId) -> Met {
-        let known = self.known();
-        let here = known.by_path.get(path).and_then(|key| Some((*key, known.records.get(key)?)));
-        if let Some((key, record)) = here.filter(|(_, record)| record.session_id == id) {
-            return Met::Known(key, record.clone());
-        }
-        let same_id = known.records.iter().filter(|(_, record)| record.session_id == id);
-        let moved = |record: &SessionRecord| record.file == file || !record.path.exists();
-        let mut copies = false;
-        for (key, record) in same_id {
-            if moved(record) {
-                return Met::Known(*key, record.clone());
-            }
-            copies = true;
-        }
-        if copies { Met::Copy } else { Met::New }
+        self.known().meet(path, id, file)
     }
 
-    /// The record of the session last seen at `path`.
+    /// What `look` makes of the record of the session last seen at `path`.
+    pub fn at<T>(&self, path: &Path, look: impl FnOnce(SessionKey, &SessionRecord) -> T) -> Option<T> {
+        self.known().at(path).map(|(key, record)| look(key, record))
+    }
+
+    /// Where the session with this id is.
     #[must_use]
-    pub fn record_at(&self, path: &Path) -> Option<SessionRecord> {
+    pub fn path_of(&self, id: &str) -> Option<PathBuf> {
+        self.known().with_id(id).next().map(|(_, record)| record.path.clone())
+    }
+
+    /// The sessions whose id begins so, and where they are.
+    #[must_use]
+    pub fn with_prefix(&self, prefix: &str) -> Vec<PathBuf> {
         let known = self.known();
-        known.by_path.get(path).and_then(|key| known.records.get(key)).cloned()
+        let found = known.all().filter(|(_, record)| record.session_id.starts_with(prefix));
+        found.map(|(_, record)| record.path.clone()).collect()
+    }
+
+    /// Every path at which a session is known.
+    #[must_use]
+    pub fn paths(&self) -> Vec<PathBuf> {
+        self.known().all().map(|(_, record)| record.path.clone()).collect()
+    }
+
+    /// How many sessions are known.
+    #[must_use]
+    pub fn count(&self) -> usize {
+        self.known().len()
     }
 
     /// Takes over a session's newest record.
     pub fn remember(&self, key: SessionKey, record: &SessionRecord) {
-        let mut known = self.known();
-        if let Some(old) = known.records.insert(key, record.clone())
-            && old.path != record.path
-        {
-            known.by_path.remove(&old.path);
-        }
-        known.by_path.insert(record.path.clone(), key);
+        self.known().remember(key, record);
     }
 
-    /// The paths of sessions with something left to do: pending batches, intents, wishes for `on-settled`.
+    /// Sessions with something left to do: pending batches, intents, wishes for `on-settled`; by number.
+    fn unfinished_keys(&self) -> Result<Vec<SessionKey>, JournalError> {
+        let intended = self.journal.intents()?.into_iter().map(|(key, _)| key);
+        let mut keys: Vec<_> = self.journal.sessions_with_pending()?.into_iter().chain(intended).collect();
+        keys.extend(self.known().all().filter(|(_, record)| !record.later.is_empty()).map(|(key, _)| key));
+        keys.sort_unstable();
+        keys.dedup();
+        Ok(keys)
+    }
+
+    /// The paths of sessions with something left to do.
     ///
     /// # Errors
     /// [`JournalError`] if the store cannot be read.
     pub fn unfinished(&self) -> Result<Vec<PathBuf>, JournalError> {
-        let intended = self.journal.intents()?.into_iter().map(|(key, _)| key);
-        let mut keys: Vec<_> = self.journal.sessions_with_pending()?.into_iter().chain(intended).collect();
+        let keys = self.unfinished_keys()?;
         let known = self.known();
-        keys.extend(known.records.iter().filter(|(_, record)| !record.later.is_empty()).map(|(key, _)| *key));
-        keys.sort_unstable();
-        keys.dedup();
-        Ok(keys.iter().filter_map(|key| known.records.get(key)).map(|record| record.path.clone()).collect())
+        Ok(keys.iter().filter_map(|key| known.get(*key)).map(|record| record.path.clone()).collect())
+    }
+
+    /// Notes which sessions with something left to do are not there, and forgets what is pending for those that have been
+    /// gone for `keep_ms`, milliseconds. Gives how many were forgotten.
+    ///
+    /// # Errors
+    /// [`JournalError`] if the store fails.
+    pub fn sweep(&self, now_ms: i64, keep_ms: i64) -> Result<usize, JournalError> {
+        let mut forgotten = 0;
+        for key in self.unfinished_keys()? {
+            let Some(mut record) = self.known().get(key).cloned() else { continue };
+            let gone_ms = if record.path.exists() { None } else { Some(record.gone_ms.unwrap_or(now_ms)) };
+            if gone_ms.is_some_and(|since| now_ms.saturating_sub(since) >= keep_ms) {
+                record.later.clear();
+                self.journal.forget_pending(key)?;
+                forgotten += 1;
+            } else if gone_ms == record.gone_ms {
+                continue;
+            }
+            record.gone_ms = gone_ms;
+            self.journal.record(Some(key), &record, Vec::new(), &[])?;
+            self.remember(key, &record);
+        }
+        Ok(forgotten)
     }
 
     /// The Pi processes of this moment.
@@ -160,7 +215,7 @@ impl World {
         if self.settings.closed {
             return Arc::new(Processes::none());
         }
-        let mut held = self.processes.lock().unwrap_or_else(PoisonError::into_inner);
+        let mut held = self.shared.processes.lock().unwrap_or_else(PoisonError::into_inner);
         match &*held {
             Some((at, seen)) if at.elapsed() < LOOK_AGAIN => Arc::clone(seen),
             _ => {

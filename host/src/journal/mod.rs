@@ -17,5 +17,5 @@ mod held;
 mod record;
 mod store;
 
-pub use record::{Batch, Handler, Intent, Note, Process, RunRecord, SessionKey, SessionRecord};
+pub use record::{About, Batch, Handler, Intent, Note, Process, RunRecord, SessionKey, SessionRecord};
 pub use store::{Journal, JournalError, Recorded};

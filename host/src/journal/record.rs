@@ -39,6 +39,9 @@ pub struct SessionRecord {
     /// The Pi whose bridge has it open; until that Pi says that it leaves, or has ended.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub bridged: Option<Process>,
+    /// Since when its file is not there although something is left to do, Unix milliseconds.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub gone_ms: Option<i64>,
 }
 
 /// A process, known again by its number and when it started, since numbers are given out anew.
@@ -121,9 +124,34 @@ pub struct Intent {
     pub bytes: String,
 }
 
+/// What a line of the run log is about.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "kebab-case")]
+pub enum About {
+    /// A plugin's run.
+    #[default]
+    Run,
+    /// What became of a batch.
+    Batch,
+}
+
+impl About {
+    /// The word in logs.
+    #[must_use]
+    pub fn as_str(self) -> &'static str {
+        match self {
+            About::Run => "run",
+            About::Batch => "batch",
+        }
+    }
+}
+
 /// One line of the run log.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct RunRecord {
+    /// What it is about.
+    #[serde(default)]
+    pub about: About,
     /// When it ended, Unix milliseconds.
     pub at_ms: i64,
     /// The session's id.
@@ -136,7 +164,7 @@ pub struct RunRecord {
     pub handler: Handler,
     /// The trigger's id.
     pub trigger: String,
-    /// What came of it: `nothing`, `proposed`, `later`, or the failure's kind.
+    /// What came of the run: `nothing`, `proposed`, `later`, or the failure's kind; or of the batch: `grafted`, `stale`, …
     pub outcome: String,
     /// The batch, if something was proposed.
     #[serde(default, skip_serializing_if = "Option::is_none")]
@@ -148,6 +176,33 @@ pub struct RunRecord {
     pub fuel: u64,
     /// Wall clock, microseconds.
     pub micros: u64,
+}
+
+impl RunRecord {
+    /// A line that says what became of a batch.
+    #[must_use]
+    pub fn of_batch(at_ms: i64, session: &str, batch: &Batch, outcome: &str, message: String) -> RunRecord {
+        RunRecord {
+            about: About::Batch,
+            at_ms,
+            session: session.to_owned(),
+            plugin: batch.plugin.clone(),
+            digest: batch.digest.clone(),
+            handler: batch.handler,
+            trigger: batch.trigger.clone(),
+            outcome: outcome.to_owned(),
+            batch: Some(batch.id.clone()),
+            message,
+            fuel: 0,
+            micros: 0,
+        }
+    }
+
+    /// Whether it is a run that failed.
+    #[must_use]
+    pub fn is_failure(&self) -> bool {
+        self.about == About::Run && !matches!(self.outcome.as_str(), "nothing" | "proposed" | "later")
+    }
 }
 
 /// A path as text, or as its bytes where it is not UTF-8.

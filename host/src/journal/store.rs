@@ -3,7 +3,7 @@
 use std::path::{Path, PathBuf};
 use std::sync::atomic::{AtomicU64, Ordering};
 
-use redb::{Database, Durability, ReadableTable, TableDefinition, WriteTransaction};
+use redb::{Database, Durability, ReadableTable, ReadableTableMetadata, TableDefinition, WriteTransaction};
 use serde::Serialize;
 use serde::de::DeserializeOwned;
 
@@ -179,15 +179,16 @@ impl Journal {
         .collect()
     }
 
-    /// The newest lines of the run log, newest first.
+    /// The newest lines of the run log that are wanted, newest first.
     ///
     /// # Errors
     /// [`JournalError::Failed`].
-    pub fn runs(&self, most: usize) -> Result<Vec<RunRecord>> {
+    pub fn runs(&self, most: usize, wants: impl Fn(&RunRecord) -> bool) -> Result<Vec<RunRecord>> {
         let read = self.db.read()?;
         let table = read.open_table(RUNS).map_err(JournalError::failed)?;
-        let rows = table.iter().map_err(JournalError::failed)?;
-        rows.rev().take(most).map(|row| decode(row.map_err(JournalError::failed)?.1.value())).collect()
+        let rows = table.iter().map_err(JournalError::failed)?.rev();
+        let rows = rows.map(|row| decode::<RunRecord>(row.map_err(JournalError::failed)?.1.value()));
+        rows.filter(|row| row.as_ref().map_or(true, &wants)).take(most).collect()
     }
 
     /// Moves a session's cursor and keeps what the runs on the way proposed, in one transaction. It is on the disk when
@@ -250,14 +251,37 @@ impl Journal {
         })
     }
 
-    /// Drops the lines of the run log from before `until_ms`, Unix milliseconds.
+    /// Drops what is pending and intended for a session.
     ///
     /// # Errors
     /// [`JournalError::Failed`].
-    pub fn forget_runs(&self, until_ms: i64) -> Result<()> {
+    pub fn forget_pending(&self, session: SessionKey) -> Result<()> {
+        self.write(Durability::Immediate, |txn| {
+            let mut pending = txn.open_table(PENDING).map_err(JournalError::failed)?;
+            let rows = (session.0, 0)..=(session.0, u64::MAX);
+            pending.retain_in(rows, |_, _| false).map_err(JournalError::failed)?;
+            let mut intents = txn.open_table(INTENTS).map_err(JournalError::failed)?;
+            let others = |_: &str, row: &str| {
+                // A row that cannot be read is not known to be this session's.
+                decode::<(SessionKey, Intent)>(row).map_or(true, |(of, _)| of != session)
+            };
+            intents.retain(others).map_err(JournalError::failed)
+        })
+    }
+
+    /// Drops the lines of the run log from before `until_ms`, Unix milliseconds, and the oldest of the rest beyond `most`.
+    ///
+    /// # Errors
+    /// [`JournalError::Failed`].
+    pub fn forget_runs(&self, until_ms: i64, most: u64) -> Result<()> {
         self.write(Durability::None, |txn| {
             let mut table = txn.open_table(RUNS).map_err(JournalError::failed)?;
-            table.retain_in(..(until_ms, 0), |_, _| false).map_err(JournalError::failed)
+            table.retain_in(..(until_ms, 0), |_, _| false).map_err(JournalError::failed)?;
+            let there = table.len().map_err(JournalError::failed)?;
+            for _ in most..there {
+                table.pop_first().map_err(JournalError::failed)?;
+            }
+            Ok(())
         })
     }
 
@@ -299,6 +323,10 @@ fn put_runs(txn: &WriteTransaction, runs: &[RunRecord]) -> Result<()> {
     let mut number = table.last().map_err(JournalError::failed)?.map_or(0, |(key, _)| key.value().1);
     for run in runs {
         number += 1;
+        // A clock that was set back: the last line of the table is not the last that was written.
+        while table.get((run.at_ms, number)).map_err(JournalError::failed)?.is_some() {
+            number += 1;
+        }
         table.insert((run.at_ms, number), encode(run)?.as_str()).map_err(JournalError::failed)?;
     }
     Ok(())

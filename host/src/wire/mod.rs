@@ -107,7 +107,10 @@ mod tests {
     fn a_client_says_who_it_is() {
         let hello = r#"{"v":1,"bridge":"hello","pid":7,"session":{"id":"a","file":null,"cwd":"/w"},"leaf":null,"idle":true,"why":"startup","more":1}"#;
         assert!(matches!(parse(hello), Ok(First::Bridge(hello)) if hello.pid == 7 && hello.session.file.is_none()));
-        assert!(matches!(parse(r#"{"v":1,"control":"status"}"#), Ok(First::Control(control::Request::Status))));
+        assert!(matches!(
+            parse(r#"{"v":1,"control":"status"}"#),
+            Ok(First::Control(control::Request::Status { all: false }))
+        ));
     }
 
     #[test]

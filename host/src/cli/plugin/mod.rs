@@ -18,8 +18,8 @@ use crate::installed::Installed;
 use crate::sandbox::{Inspection, Limits, Sandbox, SandboxOptions};
 
 use super::failure::{Failure, Outcome};
+use super::load::cache_dir;
 use super::out::{Out, grouped, say};
-use super::run::cache_dir;
 
 /// What to do with plugins.
 #[derive(Debug, Subcommand)]

@@ -1,0 +1,139 @@
+//! The sessions that the store knows, in memory: by number, path and id.
+
+use std::collections::HashMap;
+use std::path::{Path, PathBuf};
+
+use crate::files::FileId;
+use crate::journal::{SessionKey, SessionRecord};
+
+/// What a path turned out to be, when it was met.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum Met {
+    /// The session that was here before, or was moved here.
+    Known(SessionKey, SessionRecord),
+    /// A session that was never met.
+    New,
+    /// The same session id as a file that still exists elsewhere: followed from its present end (product.md 4.3).
+    Copy,
+}
+
+/// The sessions that are known.
+#[derive(Default)]
+pub(super) struct Known {
+    records: HashMap<SessionKey, SessionRecord>,
+    by_path: HashMap<PathBuf, SessionKey>,
+    by_id: HashMap<String, Vec<SessionKey>>,
+    /// Sessions that were met and have no record yet, by id: of two files with one id, that one is the first.
+    met: HashMap<String, PathBuf>,
+}
+
+impl Known {
+    pub(super) fn new(records: Vec<(SessionKey, SessionRecord)>) -> Known {
+        let mut known = Known::default();
+        records.iter().for_each(|(key, record)| known.remember(*key, record));
+        known
+    }
+
+    pub(super) fn len(&self) -> usize {
+        self.records.len()
+    }
+
+    pub(super) fn all(&self) -> impl Iterator<Item = (SessionKey, &SessionRecord)> {
+        self.records.iter().map(|(key, record)| (*key, record))
+    }
+
+    pub(super) fn at(&self, path: &Path) -> Option<(SessionKey, &SessionRecord)> {
+        let key = *self.by_path.get(path)?;
+        Some((key, self.records.get(&key)?))
+    }
+
+    /// The records of the session with this id: more than one if there are copies.
+    pub(super) fn with_id<'a>(&'a self, id: &str) -> impl Iterator<Item = (SessionKey, &'a SessionRecord)> {
+        let keys = self.by_id.get(id).into_iter().flatten();
+        keys.filter_map(|key| Some((*key, self.records.get(key)?)))
+    }
+
+    pub(super) fn get(&self, key: SessionKey) -> Option<&SessionRecord> {
+        self.records.get(&key)
+    }
+
+    /// What is known of the session with `id` at `path`.
+    pub(super) fn meet(&mut self, path: &Path, id: &str, file: FileId) -> Met {
+        if let Some((key, record)) = self.at(path).filter(|(_, record)| record.session_id == id) {
+            return Met::Known(key, record.clone());
+        }
+        let moved = |record: &SessionRecord| record.file == file || !record.path.exists();
+        if let Some((key, record)) = self.with_id(id).find(|(_, record)| moved(record)) {
+            return Met::Known(key, record.clone());
+        }
+        let first = self.met.get(id).filter(|first| first.as_path() != path && first.exists());
+        if first.is_some() || self.with_id(id).next().is_some() {
+            return Met::Copy;
+        }
+        self.met.insert(id.to_owned(), path.to_path_buf());
+        Met::New
+    }
+
+    /// Takes over a session's newest record.
+    pub(super) fn remember(&mut self, key: SessionKey, record: &SessionRecord) {
+        self.met.remove(&record.session_id);
+        let old = self.records.insert(key, record.clone());
+        if let Some(old) = old {
+            if old.path != record.path && self.by_path.get(&old.path) == Some(&key) {
+                self.by_path.remove(&old.path);
+            }
+            if old.session_id != record.session_id {
+                self.by_id.entry(old.session_id).or_default().retain(|known| *known != key);
+            }
+        }
+        self.by_path.insert(record.path.clone(), key);
+        let of_id = self.by_id.entry(record.session_id.clone()).or_default();
+        if !of_id.contains(&key) {
+            of_id.push(key);
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn record(path: &Path, id: &str, ino: u64) -> SessionRecord {
+        SessionRecord {
+            path: path.into(),
+            session_id: id.into(),
+            file: FileId { dev: 1, ino },
+            ..serde_json::from_str(BLANK).expect("a record")
+        }
+    }
+
+    const BLANK: &str = r#"{"path":"","session_id":"","file":{"dev":1,"ino":1},"offset":0,"entries":0,"last_line":"","last_line_at":0}"#;
+
+    #[test]
+    fn of_two_new_files_with_one_id_the_second_is_a_copy() {
+        let dir = tempfile::tempdir().expect("a folder");
+        let (a, b) = (dir.path().join("a.jsonl"), dir.path().join("b.jsonl"));
+        [&a, &b].iter().for_each(|path| std::fs::write(path, "").expect("a file"));
+        let (file_a, file_b) = (FileId { dev: 1, ino: 1 }, FileId { dev: 1, ino: 2 });
+        let mut known = Known::default();
+        assert_eq!(known.meet(&a, "x", file_a), Met::New);
+        assert_eq!(known.meet(&b, "x", file_b), Met::Copy);
+        assert_eq!(known.meet(&a, "x", file_a), Met::New, "it is still the first");
+        known.remember(SessionKey(1), &record(&a, "x", 1));
+        assert_eq!(known.meet(&b, "x", file_b), Met::Copy);
+        std::fs::remove_file(&a).expect("gone");
+        assert!(matches!(known.meet(&b, "x", file_b), Met::Known(SessionKey(1), _)), "it was moved");
+    }
+
+    #[test]
+    fn a_session_is_found_at_its_new_path_only() {
+        let mut known = Known::default();
+        known.remember(SessionKey(1), &record(Path::new("/a"), "x", 1));
+        known.remember(SessionKey(1), &record(Path::new("/b"), "x", 1));
+        assert!(known.at(Path::new("/a")).is_none());
+        assert_eq!(known.with_id("x").count(), 1);
+        known.remember(SessionKey(2), &record(Path::new("/a"), "y", 2));
+        known.remember(SessionKey(1), &record(Path::new("/c"), "x", 1));
+        assert!(known.at(Path::new("/a")).is_some(), "it is another one's by now");
+    }
+}

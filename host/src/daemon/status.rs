@@ -1,0 +1,154 @@
+//! How things stand, gathered for `pi-graft status`: what the loop has seen of each session, and what store and files say.
+
+use std::collections::BTreeMap;
+use std::path::{Path, PathBuf};
+use std::sync::Arc;
+
+use pi_session::json::Json;
+
+use crate::deliver::presence::Presence;
+use crate::deliver::settle::State;
+use crate::files::locate;
+use crate::journal::{Batch, JournalError, Recorded};
+use crate::sandbox::Plugin;
+use crate::wire::control::{LogLine, PendingStatus, PluginStatus, SessionStatus, Status};
+
+use super::feed::log_line;
+use super::session::cwd_of;
+use super::world::{World, now_ms, unix_ms};
+
+/// Failures that are shown.
+const FAILURES: usize = 5;
+
+/// What the loop knows of a session.
+#[derive(Clone, Debug, Default)]
+pub(super) struct Seen {
+    pub working: bool,
+    pub bridged: Vec<u32>,
+    pub paused: bool,
+    pub failing: bool,
+    pub failure: Option<String>,
+    pub branch: Option<(State, Presence)>,
+    pub waiting: Option<&'static str>,
+    pub runs: usize,
+}
+
+/// Adds the sessions and the last failures to `status`: those with something to say, or `all` that are known.
+pub(super) fn gather(
+    world: &World,
+    status: Status,
+    seen: Vec<(PathBuf, Seen)>,
+    all: bool,
+) -> Result<Status, JournalError> {
+    let mut sessions: BTreeMap<PathBuf, Seen> = seen.into_iter().collect();
+    let further = if all { world.paths() } else { world.unfinished()? };
+    for path in further {
+        sessions.entry(path).or_default();
+    }
+    let rows = sessions.iter().map(|(path, seen)| session(world, path, seen)).collect::<Result<Vec<_>, _>>()?;
+    Ok(Status { sessions: rows, failures: failures(world)?, ..status })
+}
+
+/// The plugins, with those that are not loaded.
+pub(super) fn plugins(loaded: &[Arc<Plugin>], faults: &[(String, String)]) -> Vec<PluginStatus> {
+    let why = |name: &str| faults.iter().find(|(of, _)| of == name).map(|(_, why)| why.clone());
+    let there = loaded.iter().map(|plugin| PluginStatus {
+        name: plugin.name().to_owned(),
+        version: Some(plugin.version().to_owned()),
+        digest: Some(plugin.digest().to_owned()),
+        why: why(plugin.name()),
+    });
+    let lacking = faults.iter().filter(|(name, _)| !loaded.iter().any(|plugin| plugin.name() == name));
+    let lacking = lacking.map(|(name, why)| PluginStatus {
+        name: name.clone(),
+        version: None,
+        digest: None,
+        why: Some(why.clone()),
+    });
+    there.chain(lacking).collect()
+}
+
+fn failures(world: &World) -> Result<Vec<LogLine>, JournalError> {
+    let mut failed = world.journal.runs(FAILURES, |line| line.is_failure())?;
+    failed.reverse();
+    Ok(failed.iter().map(|line| log_line(line, world.path_of(&line.session))).collect())
+}
+
+fn session(world: &World, path: &Path, seen: &Seen) -> Result<SessionStatus, JournalError> {
+    let record = world.at(path, |key, record| (key, record.session_id.clone(), record.entries));
+    let pending = record.as_ref().map_or_else(|| Ok(Vec::new()), |(key, ..)| world.journal.pending(*key))?;
+    let (_, id, entries) = record.map_or((None, String::new(), 0), |(key, id, entries)| (Some(key), id, entries));
+    let written = std::fs::metadata(path).and_then(|meta| meta.modified()).ok();
+    let cwd = cwd_of(path);
+    let (presence, presence_why) = presence(world, path, cwd.as_deref(), seen);
+    Ok(SessionStatus {
+        path: path.to_path_buf(),
+        id,
+        entries,
+        state: state(seen, written.is_some()).to_owned(),
+        presence: presence.to_owned(),
+        presence_why,
+        quiet_ms: written.and_then(|time| u64::try_from(now_ms() - unix_ms(time)).ok()),
+        waiting: waiting(seen, written.is_some(), !pending.is_empty()),
+        pending: pending.iter().map(Recorded::batch).map(pending_of).collect(),
+        runs: seen.runs,
+        failure: seen.failure.clone(),
+        cwd,
+    })
+}
+
+fn waiting(seen: &Seen, is_there: bool, pends: bool) -> Option<String> {
+    match seen.waiting {
+        _ if pends && !is_there => Some("its file is not there; kept for 30 days, in case it comes back".to_owned()),
+        why => why.map(str::to_owned),
+    }
+}
+
+fn state(seen: &Seen, is_there: bool) -> &'static str {
+    match seen {
+        Seen { paused: true, .. } => "paused",
+        Seen { failing: true, .. } => "failing",
+        Seen { working: true, .. } => "working",
+        Seen { bridged, .. } if !bridged.is_empty() => "bridged",
+        _ if !is_there => "gone",
+        Seen { branch: Some((_, Presence::Here)), .. } => "live",
+        Seen { branch: Some((State::Finished, _)), .. } => "settled",
+        Seen { branch: Some((State::Full, _)), .. } => "full",
+        Seen { branch: Some((State::Open, _)), .. } => "open",
+        Seen { branch: Some((State::Unanswered, _)), .. } => "unanswered",
+        Seen { branch: None, .. } => "quiet",
+    }
+}
+
+fn presence(world: &World, path: &Path, cwd: Option<&str>, seen: &Seen) -> (&'static str, String) {
+    if !seen.bridged.is_empty() {
+        let pids: Vec<String> = seen.bridged.iter().map(u32::to_string).collect();
+        return ("here", format!("a bridge says so (process {})", pids.join(", ")));
+    }
+    if world.settings.closed {
+        return ("absent", "the user says so (--closed)".to_owned());
+    }
+    let processes = world.processes();
+    let cwd = cwd.map(Path::new);
+    let there = cwd.map_or(0, |cwd| processes.in_dir(cwd));
+    let newer = if there > 0 { locate::newer_in_dir(path) } else { 0 };
+    match processes.presence(cwd, newer) {
+        Presence::Here => ("here", format!("{there} Pi in its directory, {newer} newer sessions there")),
+        Presence::Absent => ("absent", "no Pi is seen in its directory".to_owned()),
+        Presence::Unknown => ("unknown", "not all processes can be seen from here".to_owned()),
+    }
+}
+
+/// A batch that waits, as the command line sees it.
+#[must_use]
+pub fn pending_of(batch: &Batch) -> PendingStatus {
+    let drafts = Json::parse(batch.drafts.as_bytes()).ok();
+    let kinds = drafts.into_iter().flat_map(Json::items).filter_map(|draft| draft.get("type")?.as_str());
+    PendingStatus {
+        batch: batch.id.clone(),
+        plugin: batch.plugin.clone(),
+        kinds: kinds.map(|kind| kind.into_owned()).collect(),
+        trigger: batch.trigger.clone(),
+        made_ms: batch.made_ms,
+    }
+}
