@@ -144,7 +144,7 @@ fn place_in_file(branch: &Branch, id: &str, rule: Rule) -> Result<Option<u32>, R
 }
 
 /// Ids are compared by Pi as they stand; one that was not valid Unicode cannot be written the same again (S2.5).
-fn writable_id(id: &str, rule: Rule) -> Result<(), Refusal> {
+pub(crate) fn writable_id(id: &str, rule: Rule) -> Result<(), Refusal> {
     match id.contains('\u{fffd}') {
         true => {
             Err(Refusal::new(rule, format!("the id {id:?} is not valid Unicode in the file, so it cannot be named")))
