@@ -105,6 +105,7 @@ fn settings() -> Settings {
         by_path: Box::new(|_| true),
         by_cwd: Box::new(|_| true),
         times,
+        turn_end: Duration::from_millis(500),
         backfill: false,
         fresh: Vec::new(),
         dry_run: false,

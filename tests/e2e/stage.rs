@@ -30,7 +30,7 @@ impl Stage {
     pub fn configure(&self, settle_ms: u64, plugins: &str) {
         let (root, state) = (self.root(), self.path("state"));
         let text = format!(
-            "[watch]\nroots = [{root:?}]\nsettle = \"{settle_ms}ms\"\nlive-hold = \"2s\"\n\n[state]\ndir = {state:?}\n\n{plugins}"
+            "[watch]\nroots = [{root:?}]\nsettle = \"{settle_ms}ms\"\nlive-hold = \"2s\"\n\n[bridge]\nturn-end = \"10s\"\n\n[state]\ndir = {state:?}\n\n{plugins}"
         );
         fs::write(self.path("config.toml"), text).expect("the config");
     }

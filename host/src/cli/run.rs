@@ -185,6 +185,7 @@ fn settings(config: &Config, args: &RunArgs) -> Result<Settings, Failure> {
         by_path: Box::new(move |path| by_path.wants_path(path)),
         by_cwd: Box::new(move |cwd| by_cwd.wants_cwd(cwd.to_str())),
         times: Times { settle: config.watch.settle, live_hold: config.watch.live_hold },
+        turn_end: config.bridge.turn_end,
         backfill: args.backfill,
         fresh,
         dry_run: args.dry_run,

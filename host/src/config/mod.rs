@@ -75,6 +75,13 @@ pub struct State {
     pub keep: Duration,
 }
 
+/// How a live Pi is served.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Bridge {
+    /// `turn-end`: how long Pi may wait for us at the end of a turn, at most.
+    pub turn_end: Duration,
+}
+
 /// A config that holds.
 #[derive(Clone, Debug)]
 pub struct Config {
@@ -84,6 +91,8 @@ pub struct Config {
     pub watch: Watch,
     /// `[state]`
     pub state: State,
+    /// `[bridge]`
+    pub bridge: Bridge,
     /// `[limits]`, for plugins that say nothing else.
     pub limits: Limits,
     /// `[[plugin]]`, in the order in which they run, disabled ones included.
@@ -148,7 +157,7 @@ impl Config {
         let state = top.section(&mut sheet, "state");
         let state = read_state(&mut sheet, state)?;
         let bridge = top.section(&mut sheet, "bridge");
-        read_bridge(&mut sheet, bridge);
+        let bridge = read_bridge(&mut sheet, bridge);
         let section = top.section(&mut sheet, "limits");
         let limits = Limits::read(&mut sheet, section, &Limits::default(), &Origin::Default);
         let plugins = plugin::read_all(&mut sheet, top.take("plugin"), &limits);
@@ -158,7 +167,7 @@ impl Config {
         }
         top.finish(&mut sheet);
         let (settings, notes) = sheet.finish()?;
-        Ok(Config { path: path.map(Path::to_path_buf), watch, state, limits, plugins, settings, notes })
+        Ok(Config { path: path.map(Path::to_path_buf), watch, state, bridge, limits, plugins, settings, notes })
     }
 }
 
@@ -185,15 +194,12 @@ fn read_state(sheet: &mut Sheet<'_>, mut section: Section<'_, '_>) -> Result<Sta
 }
 
 /// The bridge comes later; what is said of it is checked, and the user is told.
-fn read_bridge(sheet: &mut Sheet<'_>, mut section: Section<'_, '_>) {
-    if let Some(spot) = section.take("turn-end") {
-        let (key, at) = (section.key("turn-end"), read::span(spot).start);
-        match value::some_duration(spot.get_ref()) {
-            Ok(_) => sheet.note(at, key, "the bridge is not yet in this version: it has no effect".into()),
-            Err(message) => sheet.fault(at, key, message),
-        }
-    }
+fn read_bridge(sheet: &mut Sheet<'_>, mut section: Section<'_, '_>) -> Bridge {
+    let usual = Duration::from_millis(500);
+    let given = (usual, Value::from(duration_text(usual)), Origin::Default);
+    let turn_end = section.value(sheet, "turn-end", given, |_, v| value::some_duration(v));
     section.finish(sheet);
+    Bridge { turn_end }
 }
 
 fn read_globs(sheet: &mut Sheet<'_>, section: &mut Section<'_, '_>, key: &'static str) -> Globs {

@@ -186,8 +186,3 @@ pub(super) fn kind(value: &DeValue<'_>) -> &'static str {
         DeValue::Table(_) => "a table",
     }
 }
-
-/// Bytes of the place of a value.
-pub(super) fn span(spot: Spot<'_, '_>) -> Range<usize> {
-    spot.span()
-}

@@ -3,7 +3,7 @@
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
-use std::time::Instant;
+use std::time::{Duration, Instant};
 
 use serde_json::value::RawValue;
 use tracing::{debug, info};
@@ -15,11 +15,7 @@ use super::Daemon;
 use super::settled::{SettledDone, SettledLost};
 use super::socket::Conn;
 
-/// Milliseconds that Pi may wait for us at the end of a turn, at most.
-const TURN_END_MS: u64 = 500;
-/// The same before an agent settles: that hook has no signal of an abort.
-const SETTLE_MS: u64 = 500;
-/// The same for a compaction, which a model may have to make.
+/// Milliseconds that Pi may wait for us where a compaction is wanted, which a model may have to make.
 const COMPACT_MS: u64 = 120_000;
 
 /// What has gathered for a session's next step.
@@ -191,7 +187,7 @@ impl Daemon {
             Some(path) if !self.would_follow(path, &hello.session.cwd) => Some("this session is not followed here"),
             Some(_) => None,
         };
-        conn.send(&ToPi::Welcome { welcome: welcome(refusal) });
+        conn.send(&ToPi::Welcome { welcome: welcome(refusal, self.world.settings.turn_end) });
         if let (Some(path), None) = (path, refusal) {
             self.link(conn, path, hello);
         }
@@ -250,14 +246,15 @@ impl Daemon {
     }
 }
 
-fn welcome(refusal: Option<&str>) -> Welcome {
+fn welcome(refusal: Option<&str>, turn_end: Duration) -> Welcome {
+    let turn_end_ms = u64::try_from(turn_end.as_millis()).unwrap_or(u64::MAX);
     Welcome {
         v: VERSION,
         version: env!("CARGO_PKG_VERSION").to_owned(),
         serves: refusal.is_none(),
         why: refusal.map(str::to_owned),
-        turn_end_ms: TURN_END_MS,
-        settle_ms: SETTLE_MS,
+        turn_end_ms,
+        settle_ms: turn_end_ms,
         compact_ms: COMPACT_MS,
     }
 }

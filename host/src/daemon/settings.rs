@@ -19,6 +19,8 @@ pub struct Settings {
     pub by_cwd: Filter,
     /// The waiting times.
     pub times: Times,
+    /// How long Pi may wait for us at the end of a turn (`bridge.turn-end`).
+    pub turn_end: Duration,
     /// Also run on what was there before the first start (`--backfill`).
     pub backfill: bool,
     /// New from their first line, whatever their age: files named with `--once`, and what `--since` covers.

@@ -99,6 +99,7 @@ fn many_batches_at_one_boundary() {
     pi.prompt(&format!("{READ} one"));
     pi.prompt("two");
     pi.quit();
+    until("all", || of(&home.entries(), "note").len() == 16);
     daemon.end();
     assert_all_live(&home, "note", 16);
     assert_all_live(&home, "pi-graft.run", 16);
