@@ -5,6 +5,7 @@
 //! problems, 2 wrong usage or config.
 
 mod around;
+mod bridge;
 mod config;
 mod control;
 mod cores;
@@ -76,6 +77,9 @@ pub enum Command {
     /// Write a config to begin with, check one, or show what is in effect.
     #[command(subcommand)]
     Config(config::Command),
+    /// Connect running Pis with the daemon: install, remove or look for the extension that does it.
+    #[command(subcommand)]
+    Bridge(bridge::Command),
     /// Print completions for a shell.
     Completions(shell::Completions),
     /// Print the manual page, or write a page for each command into a directory.
@@ -118,6 +122,7 @@ fn run(cli: &Cli) -> Result<Outcome, Failure> {
         Command::Session(command) => session::run(command, cli.config.as_deref(), &mut out),
         Command::Plugin(command) => plugin::run(command, &mut out),
         Command::Config(command) => config::run(command, cli.config.as_deref(), &mut out),
+        Command::Bridge(command) => bridge::run(command, &mut out),
         Command::Completions(command) => command.run(&mut out),
         Command::Man(command) => command.run(&mut out),
     }?;

@@ -3,7 +3,6 @@
 //! Nothing stops at the first fault: a wrong value is noted and the default goes on in its place, so that a person sees
 //! everything at once. A config with a fault is never used.
 
-use std::ops::Range;
 use std::path::{Path, PathBuf};
 
 use serde_json::Value;
