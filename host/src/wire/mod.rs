@@ -131,3 +131,25 @@ mod tests {
         assert!(String::from_utf8_lossy(&line).contains(r#""a": "\n""#));
     }
 }
+
+#[cfg(test)]
+mod described {
+    use super::bridge::FromPi;
+    use super::*;
+
+    /// The lines that PROTOCOL.md shows are lines that are understood.
+    #[test]
+    fn the_description_speaks_the_protocol() {
+        let lines = include_str!("PROTOCOL.md").lines().filter_map(|line| line.strip_prefix("> "));
+        let mut seen = 0;
+        for line in lines {
+            seen += 1;
+            let understood = match line.starts_with("{\"v\"") {
+                true => First::parse(line.as_bytes()).map(drop),
+                false => FromPi::parse(line.as_bytes()).map(drop),
+            };
+            assert!(understood.is_ok(), "{line}: {understood:?}");
+        }
+        assert_eq!(seen, 13);
+    }
+}
