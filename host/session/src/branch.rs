@@ -218,6 +218,14 @@ impl Branch {
         }
     }
 
+    /// The line of any entry of the tree, on the branch or not, as it stands in the file.
+    ///
+    /// # Errors
+    /// [`BranchError::Source`].
+    pub fn line(&self, entry: &Entry) -> Result<Cow<'_, [u8]>, BranchError> {
+        Ok(self.source.read(entry.offset, entry.len as usize)?)
+    }
+
     /// A part of what [`Branch::text`] gives: at most `max` bytes from `offset` on. Nothing more is read.
     ///
     /// # Errors

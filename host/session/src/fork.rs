@@ -45,6 +45,64 @@ pub enum ForkError {
     Branch(#[from] BranchError),
 }
 
+/// A part of a new session's text.
+#[derive(Clone, PartialEq, Eq, Debug)]
+pub enum Piece {
+    /// Text that is not in the old session.
+    Text(Vec<u8>),
+    /// Bytes of the old session as they stand.
+    Span {
+        /// Where they begin in it, bytes.
+        offset: u64,
+        /// How many.
+        len: u64,
+    },
+}
+
+/// The new session's text in pieces, so that who copies it needs not hold it; and how many entries of the branch it took
+/// over.
+#[derive(Clone, PartialEq, Eq, Debug)]
+pub struct Pieces {
+    /// The whole file, in order.
+    pub pieces: Vec<Piece>,
+    /// Entries that were taken over, labels not counted.
+    pub entries: usize,
+}
+
+impl Pieces {
+    fn push(&mut self, text: &[u8]) {
+        match self.pieces.last_mut() {
+            Some(Piece::Text(last)) => last.extend_from_slice(text),
+            _ => self.pieces.push(Piece::Text(text.to_vec())),
+        }
+    }
+
+    /// A line of the old session. Behind the one before it, and the line end between them, it is one piece with it.
+    fn push_line(&mut self, offset: u64, len: u64) {
+        match self.pieces.as_mut_slice() {
+            [.., Piece::Span { offset: before, len: long }, Piece::Text(text)]
+                if text == b"\n" && *before + *long + 1 == offset =>
+            {
+                *long += 1 + len;
+                self.pieces.pop();
+            }
+            _ => self.pieces.push(Piece::Span { offset, len }),
+        }
+    }
+
+    /// The text, spans taken from this session.
+    fn text(&self, session: &[u8]) -> Vec<u8> {
+        let part = |piece: &Piece| match piece {
+            Piece::Text(text) => text.clone(),
+            Piece::Span { offset, len } => {
+                let start = usize::try_from(*offset).unwrap_or(usize::MAX);
+                session.get(start..).and_then(|rest| rest.get(..*len as usize)).unwrap_or_default().to_vec()
+            }
+        };
+        self.pieces.iter().flat_map(part).collect()
+    }
+}
+
 /// The new session's text, and how many entries of the branch it took over.
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub struct Forked {
@@ -98,7 +156,25 @@ pub fn fork(
     let text = Arc::new(migrate(session, random)?.into_owned());
     let tree = Arc::new(if is_old { Tree::from_bytes(&text) } else { old });
     let branch = Branch::at(&tree, text.clone(), Some(leaf))?;
-    Kept::of(&branch, &text)?.write(new, random)
+    let pieces = fork_branch(&branch, new, random)?;
+    Ok(Forked { text: pieces.text(&text), entries: pieces.entries })
+}
+
+/// The same for a branch of a session that is not in memory, and of version 3. Only lines that change are read.
+///
+/// # Errors
+/// [`ForkError`].
+pub fn fork_branch(
+    branch: &Branch,
+    new: &NewSession<'_>,
+    random: &mut dyn FnMut() -> [u8; 16],
+) -> Result<Pieces, ForkError> {
+    match branch.tree().header().map(|header| header.version) {
+        Some(Version::V3) => Kept::of(branch)?.write(new, random),
+        Some(Version::Newer) => Err(MigrateError::Newer.into()),
+        Some(Version::V1 | Version::V2) => Err(MigrateError::Old.into()),
+        None => Err(MigrateError::NotASession.into()),
+    }
 }
 
 /// A new session of the whole of another, all branches, as `pi --fork` makes it: a new header, and every line that Pi would
@@ -146,8 +222,6 @@ fn leaf_of(tree: &Tree) -> Result<EntryIx, ForkError> {
 /// What a branch leaves behind when its labels are dropped.
 struct Kept<'b> {
     branch: &'b Branch,
-    /// The session that it is a branch of.
-    session: &'b [u8],
     /// Places of the entries that stay.
     places: Vec<u32>,
     /// For each label that goes, the entry that stands in for it.
@@ -155,7 +229,7 @@ struct Kept<'b> {
 }
 
 impl<'b> Kept<'b> {
-    fn of(branch: &'b Branch, session: &'b [u8]) -> Result<Kept<'b>, ForkError> {
+    fn of(branch: &'b Branch) -> Result<Kept<'b>, ForkError> {
         let (mut places, mut instead, mut labels) = (Vec::new(), HashMap::new(), Vec::new());
         for item in branch.items() {
             let id = item.id.unwrap_or_default();
@@ -166,26 +240,26 @@ impl<'b> Kept<'b> {
             instead.extend(labels.drain(..).map(|label| (label, id)));
             places.push(item.place);
         }
-        if places.is_empty() { Err(ForkError::Empty) } else { Ok(Kept { branch, session, places, instead }) }
+        if places.is_empty() { Err(ForkError::Empty) } else { Ok(Kept { branch, places, instead }) }
     }
 
-    fn write(&self, new: &NewSession<'_>, random: &mut dyn FnMut() -> [u8; 16]) -> Result<Forked, ForkError> {
-        let mut text = header(new).into_bytes();
+    fn write(&self, new: &NewSession<'_>, random: &mut dyn FnMut() -> [u8; 16]) -> Result<Pieces, ForkError> {
+        let mut out = Pieces { pieces: Vec::new(), entries: self.places.len() };
+        out.push(header(new).as_bytes());
         let mut parent = None;
         for place in &self.places {
-            text.push(b'\n');
-            text.extend_from_slice(&self.entry(*place, parent)?);
+            out.push(b"\n");
+            self.write_entry(&mut out, *place, parent)?;
             parent = self.branch.item(*place).id;
         }
-        text.push(b'\n');
-        self.write_labels(&mut text, parent, random)?;
-        Ok(Forked { text, entries: self.places.len() })
+        out.push(b"\n");
+        self.write_labels(&mut out, parent, random)?;
+        Ok(out)
     }
 
     /// The entry as it stands in the file, on its new parent.
-    fn entry(&self, place: u32, parent: Option<&str>) -> Result<Vec<u8>, ForkError> {
+    fn write_entry(&self, out: &mut Pieces, place: u32, parent: Option<&str>) -> Result<(), ForkError> {
         let (tree, facts) = (self.branch.tree(), self.branch.facts(place));
-        let line = self.line(facts);
         let mut changes = Vec::new();
         if facts.parent.map(|id| tree.id_text(id)) != parent {
             changes.push(Change::Set("parentId", json_or_null(parent).into_bytes()));
@@ -195,24 +269,28 @@ impl<'b> Kept<'b> {
             changes.push(Change::Set("firstKeptEntryId", quoted(instead).into_bytes()));
         }
         if changes.is_empty() {
-            return Ok(line.to_vec());
+            out.push_line(facts.offset, u64::from(facts.len));
+            return Ok(());
         }
-        Ok(edit(line, parsed(facts, line)?, &changes))
+        let line = self.branch.line(facts)?;
+        out.push(&edit(&line, parsed(facts, &line)?, &changes));
+        Ok(())
     }
 
     /// Labels of what stays, each with the time it was given, one behind the other at the end.
     fn write_labels(
         &self,
-        text: &mut Vec<u8>,
+        out: &mut Pieces,
         leaf: Option<&str>,
         random: &mut dyn FnMut() -> [u8; 16],
     ) -> Result<(), ForkError> {
         let mut taken: HashSet<String> =
             self.places.iter().filter_map(|place| self.branch.item(*place).id).map(str::to_owned).collect();
         let mut parent = leaf.map(str::to_owned);
-        for label in self.labels(&taken) {
+        for label in self.labels(&taken)? {
             let id = time::fresh_id(|id| taken.contains(id), random);
-            let json = parsed(label, self.line(label))?;
+            let line = self.branch.line(label)?;
+            let json = parsed(label, &line)?;
             let (own, above) = (quoted(&id), json_or_null(parent.as_deref()));
             let members = [
                 Member::text("type", "\"label\""),
@@ -222,8 +300,8 @@ impl<'b> Kept<'b> {
                 Member::json("targetId", json.get("targetId")),
                 Member::json("label", json.get("label")),
             ];
-            text.extend_from_slice(object(&members).as_bytes());
-            text.push(b'\n');
+            out.push(object(&members).as_bytes());
+            out.push(b"\n");
             taken.insert(id.clone());
             parent = Some(id);
         }
@@ -231,7 +309,7 @@ impl<'b> Kept<'b> {
     }
 
     /// The label entries that hold in the whole file for these targets, in the order in which each target got its first.
-    fn labels(&self, targets: &HashSet<String>) -> Vec<&'b Entry> {
+    fn labels(&self, targets: &HashSet<String>) -> Result<Vec<&'b Entry>, ForkError> {
         let tree = self.branch.tree();
         let is_label = |entry: &&Entry| entry.kind == EntryKind::Label;
         let (mut labels, mut at) = (Vec::new(), HashMap::new());
@@ -239,7 +317,7 @@ impl<'b> Kept<'b> {
             let Some(target) = entry.names.map(|id| tree.id_text(id)).filter(|id| targets.contains(*id)) else {
                 continue;
             };
-            if !self.sets(entry) {
+            if !self.sets(entry)? {
                 at.remove(target).into_iter().for_each(|at: usize| labels[at] = None);
             } else if let Some(at) = at.get(target) {
                 labels[*at] = Some(entry);
@@ -248,18 +326,13 @@ impl<'b> Kept<'b> {
                 labels.push(Some(entry));
             }
         }
-        labels.into_iter().flatten().collect()
+        Ok(labels.into_iter().flatten().collect())
     }
 
     /// Whether a label entry gives a label; else it takes one away (S4.6).
-    fn sets(&self, label: &Entry) -> bool {
-        Json::parse(self.line(label)).is_ok_and(|json| json.get("label").is_some_and(Json::is_truthy))
-    }
-
-    /// An entry's line as it stands.
-    fn line(&self, entry: &Entry) -> &'b [u8] {
-        let start = usize::try_from(entry.offset).unwrap_or(usize::MAX);
-        self.session.get(start..).and_then(|rest| rest.get(..entry.len as usize)).unwrap_or_default()
+    fn sets(&self, label: &Entry) -> Result<bool, ForkError> {
+        let line = self.branch.line(label)?;
+        Ok(Json::parse(&line).is_ok_and(|json| json.get("label").is_some_and(Json::is_truthy)))
     }
 }
 

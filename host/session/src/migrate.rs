@@ -20,6 +20,9 @@ pub enum MigrateError {
     /// Its version is newer than 3 (S3).
     #[error("S3: a version newer than 3; what it means is not known here")]
     Newer,
+    /// Its version is older than 3, and it has to be migrated first.
+    #[error("S11: a session of version 1 or 2, which has to be migrated first")]
+    Old,
 }
 
 /// The version of a session, as Pi takes it (S3).
@@ -56,13 +59,7 @@ pub fn version(session: &[u8]) -> Result<Version, MigrateError> {
 /// # Errors
 /// [`MigrateError`].
 pub fn migrate<'t>(session: &'t [u8], random: &mut dyn FnMut() -> [u8; 16]) -> Result<Cow<'t, [u8]>, MigrateError> {
-    let version = version(session)?;
-    match version {
-        Version::Newer => return Err(MigrateError::Newer),
-        Version::V3 => return Ok(Cow::Borrowed(session)),
-        Version::V1 | Version::V2 => {}
-    }
-    let mut old = Old { version, lines: Vec::new(), begun: false, taken: HashSet::new(), last: None, random };
+    let Some(mut old) = Migration::of(version(session)?, random)? else { return Ok(Cow::Borrowed(session)) };
     let mut out = Vec::with_capacity(session.len() + session.len() / 8);
     let ended = session.strip_suffix(b"\n").unwrap_or(session);
     for line in ended.split(|byte| *byte == b'\n') {
@@ -72,8 +69,19 @@ pub fn migrate<'t>(session: &'t [u8], random: &mut dyn FnMut() -> [u8; 16]) -> R
     Ok(Cow::Owned(out))
 }
 
-/// A migration on its way down the file.
-struct Old<'r> {
+/// A migration on its way down a file, line by line: for who does not hold the file in memory.
+///
+/// ```
+/// use pi_session::header::Version;
+/// use pi_session::migrate::Migration;
+///
+/// let mut random = || [0xab; 16];
+/// let mut migration = Migration::of(Version::V1, &mut random)?.ok_or("nothing to do")?;
+/// assert_eq!(&*migration.line(b"{\"type\":\"session\",\"id\":\"s\"}"), b"{\"type\":\"session\",\"id\":\"s\",\"version\":3}");
+/// assert_eq!(&*migration.line(b"no JSON"), b"no JSON");
+/// # Ok::<_, Box<dyn std::error::Error>>(())
+/// ```
+pub struct Migration<'r> {
     version: Version,
     /// The new id of every value that parsed, the header's included: `firstKeptEntryIndex` counts these (S6.4).
     lines: Vec<Option<String>>,
@@ -85,9 +93,27 @@ struct Old<'r> {
     random: &'r mut dyn FnMut() -> [u8; 16],
 }
 
-impl Old<'_> {
-    /// The line as version 3 has it.
-    fn line<'l>(&mut self, line: &'l [u8]) -> Cow<'l, [u8]> {
+impl<'r> Migration<'r> {
+    /// That of a session of this version; none where there is nothing to do.
+    ///
+    /// # Errors
+    /// [`MigrateError::Newer`].
+    pub fn of(
+        version: Version,
+        random: &'r mut dyn FnMut() -> [u8; 16],
+    ) -> Result<Option<Migration<'r>>, MigrateError> {
+        match version {
+            Version::Newer => Err(MigrateError::Newer),
+            Version::V3 => Ok(None),
+            Version::V1 | Version::V2 => {
+                let (lines, taken) = (Vec::new(), HashSet::new());
+                Ok(Some(Migration { version, lines, begun: false, taken, last: None, random }))
+            }
+        }
+    }
+
+    /// The next line, without its `\n`, as version 3 has it.
+    pub fn line<'l>(&mut self, line: &'l [u8]) -> Cow<'l, [u8]> {
         let Some(value) = Json::parse(line).ok().filter(|value| value.is_truthy()) else { return line.into() };
         let is = |name, text: &str| value.get(name).and_then(Json::as_str).as_deref() == Some(text);
         if value.kind() != Kind::Object || is("type", "session") {

@@ -1,8 +1,8 @@
 //! The one place that touches session files.
 //!
-//! Five small rooms: [`locate`] finds them (S1), [`tail`] reads the whole lines that arrived (S2.4), [`append`] holds the
-//! only function that writes to one, [`whole`] makes, replaces and removes whole ones for the user's own commands, [`lock`]
-//! keeps two daemons apart. Everything else in the program asks these.
+//! Six small rooms: [`locate`] finds them (S1), [`tail`] reads the whole lines that arrived (S2.4), [`append`] holds the
+//! only function that writes to one, [`whole`] makes, replaces and removes whole ones for the user's own commands, [`trash`]
+//! is where they go, [`lock`] keeps two daemons apart. Everything else in the program asks these.
 //!
 //! A session file is only ever opened for reading, with `O_APPEND`, or as a new one: nothing here can truncate one.
 
@@ -12,6 +12,7 @@ pub mod append;
 pub mod locate;
 pub mod lock;
 pub mod tail;
+pub mod trash;
 pub mod whole;
 
 use std::io;
@@ -50,6 +51,12 @@ pub enum FilesError {
     #[error("{}: not a regular file, so no session; name the session's .jsonl file", shown(path))]
     NoFile {
         /// What was named.
+        path: PathBuf,
+    },
+    /// Something has the name that was to be a new file's.
+    #[error("{}: there is such a file already; name another, or move it away", shown(path))]
+    Exists {
+        /// The file.
         path: PathBuf,
     },
     /// Somebody wrote, replaced or shortened the file since it was checked (S12.8). Nothing was written.

@@ -6,48 +6,106 @@
     reason = "`session migrate` renames over, and `session rm` deletes, as asked for"
 )]
 
-use std::ffi::OsString;
-use std::fs::{File, Permissions};
-use std::io::{self, Write};
+use std::fs::{File, Metadata};
+use std::io::{self, BufWriter, Write};
 use std::path::{Path, PathBuf};
-use std::time::SystemTime;
+
+use pi_session::tree::Source;
 
 use super::append::{Place, open_locked};
-use super::{FileId, FilesError};
+use super::tail::Reading;
+use super::{FileId, FilesError, shown};
+
+/// Bytes that are in memory at a time while a file is copied.
+const PIECE: usize = 1 << 20;
 
 /// Writes a file that is not there yet, and sees it to the disk. Half a file is not left behind.
 ///
 /// # Errors
-/// [`FilesError::Io`]; with [`io::ErrorKind::AlreadyExists`] if something has that name.
-pub fn create(path: &Path, bytes: &[u8]) -> Result<(), FilesError> {
-    create_as(path, bytes, None, None).map_err(FilesError::io(path))
+/// What `write` says; [`FilesError::Exists`] if something has that name; [`FilesError::Io`].
+pub fn create<E: From<FilesError>>(path: &Path, write: impl FnOnce(&mut dyn Write) -> Result<(), E>) -> Result<(), E> {
+    create_as(path, None, write)
 }
 
-fn create_as(path: &Path, bytes: &[u8], mode: Option<Permissions>, modified: Option<SystemTime>) -> io::Result<()> {
-    let mut file = File::options().write(true).create_new(true).open(path)?;
-    let write = |file: &mut File| {
-        mode.map_or(Ok(()), |mode| file.set_permissions(mode))?;
-        file.write_all(bytes)?;
-        modified.map_or(Ok(()), |time| file.set_modified(time))?;
-        file.sync_all()
-    };
-    let written = write(&mut file).and_then(|()| sync_dir(path));
+/// The same with the rights and the time of the file that it is to replace.
+fn create_as<E: From<FilesError>>(
+    path: &Path,
+    like: Option<&Metadata>,
+    write: impl FnOnce(&mut dyn Write) -> Result<(), E>,
+) -> Result<(), E> {
+    let made = File::options().write(true).create_new(true).open(path);
+    let file = made.map_err(|source| match source.kind() {
+        io::ErrorKind::AlreadyExists => FilesError::Exists { path: path.to_path_buf() },
+        _ => FilesError::io(path)(source),
+    })?;
+    let mut to = BufWriter::with_capacity(PIECE, New { file: &file, path });
+    let written = write(&mut to).and_then(|()| {
+        let flushed = to.flush().and_then(|()| finish(&file, like)).and_then(|()| sync_dir(path));
+        Ok(flushed.map_err(FilesError::io(path))?)
+    });
+    // What is still to be written of half a file is not worth writing.
+    let _ = to.into_parts();
     if written.is_err() {
         let _ = std::fs::remove_file(path);
     }
     written
 }
 
-/// Puts `bytes` in the place of the session at `path`, if it still is what `place` says: written beside it, flushed and
-/// renamed over it. The old file keeps a name of its own, which is given back (S11.2). Times and rights stay.
+fn finish(file: &File, like: Option<&Metadata>) -> io::Result<()> {
+    if let Some(like) = like {
+        file.set_permissions(like.permissions())?;
+        like.modified().map_or(Ok(()), |time| file.set_modified(time))?;
+    }
+    file.sync_all()
+}
+
+/// A new file, whose errors say which it is.
+struct New<'f> {
+    file: &'f File,
+    path: &'f Path,
+}
+
+impl Write for New<'_> {
+    fn write(&mut self, bytes: &[u8]) -> io::Result<usize> {
+        let named = |e: io::Error| io::Error::new(e.kind(), format!("{}: {e}", shown(self.path)));
+        self.file.write(bytes).map_err(named)
+    }
+
+    fn flush(&mut self) -> io::Result<()> {
+        Ok(())
+    }
+}
+
+/// Copies a span of a session, a piece at a time.
 ///
 /// # Errors
-/// [`FilesError::Changed`] and [`FilesError::Busy`]: the session was not touched. [`FilesError::Io`] likewise.
-pub fn replace(path: &Path, place: Place, bytes: &[u8]) -> Result<PathBuf, FilesError> {
+/// What reading or writing says.
+pub fn copy(from: &Reading, offset: u64, len: u64, to: &mut dyn Write) -> io::Result<()> {
+    let (mut at, end) = (offset, offset + len);
+    while at < end {
+        let piece = (end - at).min(PIECE as u64) as usize;
+        let bytes = from.read(at, piece).map_err(io::Error::other)?;
+        to.write_all(&bytes)?;
+        at += piece as u64;
+    }
+    Ok(())
+}
+
+/// Puts what `write` writes in the place of the session at `path`, if that still is what `place` says: written beside it,
+/// flushed and renamed over it. The old file keeps a name of its own, which is given back (S11.2). Times and rights stay.
+///
+/// # Errors
+/// [`FilesError::Changed`] and [`FilesError::Busy`]: the session was not touched. What `write` says, and
+/// [`FilesError::Io`], likewise.
+pub fn replace<E: From<FilesError>>(
+    path: &Path,
+    place: Place,
+    write: impl FnOnce(&mut dyn Write) -> Result<(), E>,
+) -> Result<PathBuf, E> {
     let old = open_locked(path)?;
     let meta = unchanged(&old, path, place)?;
     let beside = with_suffix(path, &format!(".new-{}", std::process::id()));
-    create_as(&beside, bytes, Some(meta.permissions()), meta.modified().ok()).map_err(FilesError::io(&beside))?;
+    create_as(&beside, Some(&meta), write)?;
     let replaced = back_up(path).and_then(|backup| {
         unchanged(&old, path, place)?;
         std::fs::rename(&beside, path).and_then(|()| sync_dir(path)).map_err(FilesError::io(path))?;
@@ -56,7 +114,7 @@ pub fn replace(path: &Path, place: Place, bytes: &[u8]) -> Result<PathBuf, Files
     if replaced.is_err() {
         let _ = std::fs::remove_file(&beside);
     }
-    replaced
+    Ok(replaced?)
 }
 
 /// Gives the old file a second name, one that no session has.
@@ -83,72 +141,22 @@ pub fn delete(path: &Path, place: Place) -> Result<(), FilesError> {
     std::fs::remove_file(path).and_then(|()| sync_dir(path)).map_err(FilesError::io(path))
 }
 
-/// Moves the session at `path` to the desktop's trash at `trash`, as freedesktop.org describes it: first the note of where
-/// it came from, `deleted` being the local time, then the file. Gives its place there.
-///
-/// # Errors
-/// [`FilesError::Changed`], [`FilesError::Busy`]; [`FilesError::Io`], also if the trash is on another file system.
-pub fn trash(path: &Path, place: Place, trash: &Path, deleted: &str) -> Result<PathBuf, FilesError> {
-    let file = open_locked(path)?;
-    unchanged(&file, path, place)?;
-    let (files, notes) = (trash.join("files"), trash.join("info"));
-    for dir in [&files, &notes] {
-        std::fs::create_dir_all(dir).map_err(FilesError::io(dir))?;
-    }
-    let from = std::path::absolute(path).map_err(FilesError::io(path))?;
-    let note = format!("[Trash Info]\nPath={}\nDeletionDate={deleted}\n", percent_encoded(&from));
-    let (name, note) = take_name(path, &notes, &files, note.as_bytes())?;
-    let to = files.join(name);
-    if let Err(source) = std::fs::rename(path, &to).and_then(|()| sync_dir(path)) {
-        let _ = std::fs::remove_file(note);
-        return Err(FilesError::Io { path: to, source });
-    }
-    Ok(to)
-}
-
-/// A name that is free in the trash, taken by making its note.
-fn take_name(path: &Path, notes: &Path, files: &Path, note: &[u8]) -> Result<(OsString, PathBuf), FilesError> {
-    let own = path.file_name().unwrap_or_default();
-    for number in 1..1000 {
-        let mut name = own.to_owned();
-        if number > 1 {
-            name.push(format!(".{number}"));
-        }
-        let info = with_suffix(&notes.join(&name), ".trashinfo");
-        if std::fs::symlink_metadata(files.join(&name)).is_ok() {
-            continue;
-        }
-        match create(&info, note) {
-            Err(FilesError::Io { source, .. }) if source.kind() == io::ErrorKind::AlreadyExists => {}
-            made => return made.map(|()| (name, info)),
-        }
-    }
-    Err(FilesError::Io { path: notes.to_path_buf(), source: io::Error::other("its name is taken 999 times") })
-}
-
-/// A path as in a URL.
-fn percent_encoded(path: &Path) -> String {
-    let plain = |byte: u8| byte.is_ascii_alphanumeric() || b"/-_.~".contains(&byte);
-    let bytes = path.as_os_str().as_encoded_bytes().iter();
-    bytes.map(|byte| if plain(*byte) { char::from(*byte).to_string() } else { format!("%{byte:02X}") }).collect()
-}
-
 /// The file's metadata, if it still is what was read and is what the path names.
-fn unchanged(file: &File, path: &Path, place: Place) -> Result<std::fs::Metadata, FilesError> {
+pub(super) fn unchanged(file: &File, path: &Path, place: Place) -> Result<Metadata, FilesError> {
     let meta = file.metadata().map_err(FilesError::io(path))?;
     let named = std::fs::symlink_metadata(path).map_err(FilesError::io(path))?;
     let same = FileId::of(&meta) == place.file && FileId::of(&named) == place.file && meta.len() == place.len;
     if same { Ok(meta) } else { Err(FilesError::Changed { path: path.to_path_buf() }) }
 }
 
-fn with_suffix(path: &Path, suffix: &str) -> PathBuf {
+pub(super) fn with_suffix(path: &Path, suffix: &str) -> PathBuf {
     let mut name = path.as_os_str().to_owned();
     name.push(suffix);
     name.into()
 }
 
 /// A new name is on the disk once its directory is.
-fn sync_dir(path: &Path) -> io::Result<()> {
+pub(super) fn sync_dir(path: &Path) -> io::Result<()> {
     let dir = path.parent().filter(|dir| !dir.as_os_str().is_empty()).unwrap_or(Path::new("."));
     File::open(dir)?.sync_all()
 }

@@ -1,9 +1,11 @@
 //! `session fork`: a new session that goes on from a branch of another (S8.6).
 
+use std::io::Write;
 use std::path::{Path, PathBuf};
 
 use clap::Args;
-use pi_session::fork::{ForkError, NewSession, fork};
+use pi_session::fork::{ForkError, NewSession, Piece, Pieces, fork, fork_branch};
+use pi_session::header::Version;
 use pi_session::time::{iso, uuid_of_time};
 use pi_session::tree::Source;
 use serde_json::json;
@@ -12,6 +14,7 @@ use super::File;
 use crate::cli::failure::{Failure, Outcome};
 use crate::cli::open::Opened;
 use crate::cli::out::Out;
+use crate::cli::progress::Progress;
 use crate::config::Env;
 use crate::daemon::world::{now_ms, random};
 use crate::files::whole;
@@ -35,13 +38,11 @@ impl Fork {
         let (dir, cwd) = self.place(&opened)?;
         let (now, parent) = (now_ms(), std::path::absolute(&opened.path)?);
         let (id, parent) = (uuid_of_time(now, random()), parent.display().to_string());
-        let session = opened.reading.read(0, opened.place.len as usize).map_err(Failure::problem)?;
         let new = NewSession { id: &id, now_ms: now, cwd: &cwd, parent_session: Some(&parent) };
-        let forked = fork(&session, self.leaf.as_deref(), &new, &mut random);
-        let forked = forked.map_err(|error| failure(&opened, &error))?;
+        let forked = self.pieces(&opened, &new)?;
         let path = dir.join(format!("{}_{id}.jsonl", iso(now).replace([':', '.'], "-")));
         std::fs::create_dir_all(&dir)?;
-        whole::create(&path, &forked.text)?;
+        whole::create(&path, |to| write(&opened, &forked, to))?;
         let (path, entries) = (path.display().to_string(), forked.entries);
         if out.json {
             out.line(json!({ "path": path, "id": id, "cwd": cwd, "parentSession": parent, "entries": entries }))?;
@@ -49,6 +50,18 @@ impl Fork {
             out.line(format!("{path}: {entries} entries"))?;
         }
         Ok(Outcome::Done)
+    }
+
+    /// The new session's text. One of version 1 or 2 is migrated first, in memory: such sessions are old and small.
+    fn pieces(&self, opened: &Opened, new: &NewSession<'_>) -> Result<Pieces, Failure> {
+        let problem = |error: ForkError| failure(opened, &error);
+        if opened.tree.header().is_none_or(|header| header.version >= Version::V3) {
+            let branch = opened.branch(self.leaf.as_deref())?;
+            return fork_branch(&branch, new, &mut random).map_err(problem);
+        }
+        let session = opened.reading.read(0, opened.place.len as usize).map_err(Failure::problem)?;
+        let forked = fork(&session, self.leaf.as_deref(), new, &mut random).map_err(problem)?;
+        Ok(Pieces { pieces: vec![Piece::Text(forked.text)], entries: forked.entries })
     }
 
     /// Where the new session is put, and its working directory.
@@ -62,6 +75,20 @@ impl Fork {
         let cwd = cwd.map_or_else(|| std::env::current_dir().map(|dir| dir.display().to_string()), Ok)?;
         Ok((dir, cwd))
     }
+}
+
+fn write(opened: &Opened, forked: &Pieces, to: &mut dyn Write) -> Result<(), Failure> {
+    let progress = Progress::of("writing", opened.place.len);
+    for piece in &forked.pieces {
+        match piece {
+            Piece::Text(text) => to.write_all(text)?,
+            Piece::Span { offset, len } => {
+                whole::copy(&opened.reading, *offset, *len, to)?;
+                progress.add(*len);
+            }
+        }
+    }
+    Ok(())
 }
 
 fn failure(opened: &Opened, error: &ForkError) -> Failure {

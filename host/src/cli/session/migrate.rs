@@ -1,10 +1,11 @@
 //! `session migrate`: an old session as version 3 (S11).
 
+use std::io::Write;
 use std::path::{Path, PathBuf};
 
 use clap::Args;
 use pi_session::header::Version;
-use pi_session::migrate::migrate;
+use pi_session::migrate::{MigrateError, Migration};
 use pi_session::tree::Source;
 use serde_json::json;
 
@@ -13,8 +14,9 @@ use super::{File, quiet};
 use crate::cli::failure::{Failure, Outcome};
 use crate::cli::open::Opened;
 use crate::cli::out::Out;
+use crate::cli::progress::Progress;
 use crate::daemon::world::random;
-use crate::files::whole;
+use crate::files::{shown, whole};
 
 /// Arguments of `session migrate`.
 #[derive(Debug, Args)]
@@ -35,30 +37,54 @@ pub struct Migrate {
 impl Migrate {
     pub(super) fn run(&self, config: Option<&Path>, out: &mut Out) -> Result<Outcome, Failure> {
         let opened = self.file.session(config)?;
-        let old = opened.reading.read(0, opened.place.len as usize).map_err(Failure::problem)?;
-        let problem = |error| Failure::problem(format!("{}: {error}", opened.path.display()));
-        let new = migrate(&old, &mut random).map_err(problem)?;
         match &self.output {
-            None if !self.in_place => out.bytes(&new)?,
+            None if !self.in_place => write(&opened, out)?,
             None if is_current(&opened) => tell(&opened, &opened.path, None, out)?,
             None => {
-                let backup = self.replace(&opened, &new, config)?;
+                let backup = self.replace(&opened, config)?;
                 tell(&opened, &opened.path, Some(&backup), out)?;
             }
             Some(path) => {
-                whole::create(path, &new)?;
+                whole::create(path, |to| write(&opened, to))?;
                 tell(&opened, path, None, out)?;
             }
         }
         Ok(Outcome::Done)
     }
 
-    fn replace(&self, opened: &Opened, new: &[u8], config: Option<&Path>) -> Result<PathBuf, Failure> {
+    fn replace(&self, opened: &Opened, config: Option<&Path>) -> Result<PathBuf, Failure> {
         if !self.force {
-            quiet::check(opened, config)?;
+            quiet::check(&opened.path, &opened.reading, config)?;
         }
-        Ok(whole::replace(&opened.path, opened.place, new)?)
+        whole::replace(&opened.path, opened.place, |to| write(opened, to))
     }
+}
+
+/// Writes the session as version 3, a line at a time.
+fn write(opened: &Opened, to: &mut dyn Write) -> Result<(), Failure> {
+    let (reading, len) = (&opened.reading, opened.place.len);
+    let problem = |error| Failure::problem(format!("{}: {error}", shown(&opened.path)));
+    let version = opened.tree.header().map(|header| header.version).ok_or(MigrateError::NotASession);
+    let mut random = random;
+    let Some(mut migration) = Migration::of(version.map_err(problem)?, &mut random).map_err(problem)? else {
+        return Ok(whole::copy(reading, 0, len, to)?);
+    };
+    let progress = Progress::of("writing", len);
+    let mut line = |line: &[u8]| {
+        progress.add(line.len() as u64 + 1);
+        to.write_all(&migration.line(line)).and_then(|()| to.write_all(b"\n"))
+    };
+    let mut written = Ok(());
+    // What came behind the part that was read is no part of it.
+    let end = reading.lines(0, |offset, text| {
+        written = if offset + (text.len() as u64) < len { line(text) } else { Ok(()) };
+        written.is_ok()
+    })?;
+    written?;
+    if end < len {
+        line(&reading.read(end, (len - end) as usize).map_err(Failure::problem)?)?;
+    }
+    Ok(())
 }
 
 fn is_current(opened: &Opened) -> bool {

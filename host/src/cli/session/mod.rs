@@ -2,6 +2,7 @@
 
 mod append;
 mod context;
+mod export;
 mod fork;
 mod list;
 mod migrate;
@@ -46,6 +47,8 @@ pub enum Command {
     Migrate(migrate::Migrate),
     /// Make a new session that goes on from a branch of this one.
     Fork(fork::Fork),
+    /// Write a branch as a page to read, or as its lines.
+    Export(export::Export),
     /// Move sessions to the desktop's trash, or delete them.
     Rm(remove::Rm),
 }
@@ -82,6 +85,7 @@ pub(super) fn run(command: &Command, config: Option<&Path>, out: &mut Out) -> Re
         Command::Append(command) => command.run(config, out),
         Command::Migrate(command) => command.run(config, out),
         Command::Fork(command) => command.run(config, out),
+        Command::Export(command) => command.run(config, out),
         Command::Rm(command) => command.run(config, out),
     }
 }

@@ -3,17 +3,21 @@
 use std::path::{Path, PathBuf};
 
 use clap::Args;
-use pi_session::time::iso;
+use pi_session::Tree;
+use pi_session::tree::Status;
 use serde_json::json;
 
 use super::quiet;
 use crate::cli::failure::{Failure, Outcome};
 use crate::cli::find;
-use crate::cli::open::Opened;
 use crate::cli::out::{Out, say};
+use crate::cli::when::Zone;
 use crate::config::Env;
 use crate::daemon::world::now_ms;
-use crate::files::whole;
+use crate::files::append::Place;
+use crate::files::tail::Reading;
+use crate::files::trash::Trash;
+use crate::files::{shown, whole};
 
 /// Arguments of `session rm`.
 #[derive(Debug, Args)]
@@ -50,19 +54,42 @@ impl Rm {
 
     /// Removes one; gives its place in the trash.
     fn remove(&self, path: &Path, trash: Option<&Path>, config: Option<&Path>) -> Result<Option<PathBuf>, Failure> {
-        let opened = Opened::session(path)?;
-        if !self.force {
-            quiet::check(&opened, config)?;
-        }
-        let Some(trash) = trash else {
-            whole::delete(path, opened.place)?;
+        let place = self.look_at(path, config)?;
+        let Some(home) = trash else {
+            whole::delete(path, place)?;
             return Ok(None);
         };
-        // The time zone is not known here: the date in the trash is UTC's.
-        let deleted = &iso(now_ms())[..19];
-        let to = whole::trash(path, opened.place, trash, deleted);
+        let deleted = Zone::of_process().date_time(now_ms());
+        let to = Trash::of(path, home).and_then(|trash| trash.take(path, place, &deleted));
         Ok(Some(to.map_err(|error| Failure::problem(format!("{error}; --permanently deletes without the trash")))?))
     }
+
+    /// What is to be removed, if it is a session that nobody writes to. Only its header is read.
+    fn look_at(&self, path: &Path, config: Option<&Path>) -> Result<Place, Failure> {
+        if std::fs::symlink_metadata(path)?.is_symlink() {
+            let message = format!("{}: a link; name the session that it leads to", shown(path));
+            return Err(Failure::Problem(message));
+        }
+        let reading = Reading::open(path)?;
+        if status(&reading)? == Status::NotASession {
+            let message = format!("{}: S2.3: no Pi session, so it is left alone: it has no header", shown(path));
+            return Err(Failure::Problem(message));
+        }
+        if !self.force {
+            quiet::check(path, &reading, config)?;
+        }
+        Ok(Place { file: reading.id(), len: reading.metadata()?.len() })
+    }
+}
+
+/// What kind of file it is, by the first line that means something.
+fn status(reading: &Reading) -> Result<Status, Failure> {
+    let mut tree = Tree::new();
+    reading.lines(0, |offset, line| {
+        tree.push(offset, line);
+        tree.status() == Status::NotBegun
+    })?;
+    Ok(tree.status())
 }
 
 /// The desktop's trash. Without a desktop there is nobody who would ever look into one.
@@ -76,10 +103,10 @@ fn desktop_trash() -> Result<PathBuf, Failure> {
 }
 
 fn tell(path: &Path, to: Option<&Path>, out: &mut Out) -> Result<(), Failure> {
-    let (path, to) = (path.display().to_string(), to.map(|to| to.display().to_string()));
     if out.json {
+        let (path, to) = (path.display().to_string(), to.map(|to| to.display().to_string()));
         return Ok(out.line(json!({ "removed": path, "trash": to }))?);
     }
-    let where_to = to.map_or_else(|| "deleted".to_owned(), |to| format!("moved to {to}"));
-    Ok(out.line(format!("{path}: {where_to}"))?)
+    let where_to = to.map_or_else(|| "deleted".to_owned(), |to| format!("moved to {}", shown(to)));
+    Ok(out.line(format!("{}: {where_to}", shown(path)))?)
 }

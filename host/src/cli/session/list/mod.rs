@@ -10,6 +10,7 @@ use clap::Args;
 
 use self::cache::{Cache, Known, Listing, State};
 use self::row::Row;
+pub(super) use self::row::title;
 use self::table::Table;
 use crate::cli::cores::on_all_cores;
 use crate::cli::failure::{Failure, Outcome};

@@ -60,7 +60,7 @@ impl Row {
 }
 
 /// Its name, else the first thing the user said.
-fn title(opened: &Opened) -> Result<String, Failure> {
+pub fn title(opened: &Opened) -> Result<String, Failure> {
     if let Some(name) = opened.tree.name() {
         return Ok(preview::one_line(name));
     }
