@@ -52,7 +52,8 @@ pub fn printed(text: &str) -> String {
 }
 
 /// Only whole sequences of numbers that end in `m` go; any other escape stays, to be seen.
-fn without_colours(text: &str) -> String {
+#[must_use]
+pub fn without_colours(text: &str) -> String {
     let mut out = String::with_capacity(text.len());
     let mut pieces = text.split("\u{1b}[");
     out.push_str(pieces.next().unwrap_or_default());

@@ -2,7 +2,7 @@
 
 use pi_session::json::{Json, Kind};
 
-use super::html::{escaped, markdown, pre, printed};
+use super::html::{escaped, markdown, pre, printed, without_colours};
 use crate::cli::out::{grouped, short};
 use crate::cli::preview::one_line;
 use crate::cli::text::cut;
@@ -28,7 +28,7 @@ pub(super) fn folded(class: &str, head: &str, body: &str) -> String {
 
 /// The beginning of a text, in one line.
 fn glimpse(text: &str) -> String {
-    escaped(&cut(&one_line(text), GLIMPSE))
+    escaped(&cut(&one_line(&without_colours(text)), GLIMPSE))
 }
 
 /// Text or blocks, each text given to `say`.

@@ -97,6 +97,8 @@ impl<'p> Page<'p> {
         let of_role = |role| count(&|kind, other| kind == EntryKind::Message && other == role);
         let (user, assistant, tools) = (of_role(Role::User), of_role(Role::Assistant), of_role(Role::ToolResult));
         let compactions = count(&|kind, _| kind == EntryKind::Compaction);
+        let compactions =
+            if compactions == "1" { "1 compaction".to_owned() } else { format!("{compactions} compactions") };
         [
             ("session", of_header(header.map(|header| header.id.as_str()))),
             ("cwd", of_header(header.and_then(|header| header.cwd.as_deref()))),
@@ -107,7 +109,7 @@ impl<'p> Page<'p> {
                     .unwrap_or_default(),
             ),
             ("entries", format!("{}: {user} user, {assistant} assistant, {tools} tool results{others}", grouped(on))),
-            ("context", format!("{} tokens, {compactions} compactions", grouped(self.tokens as u64))),
+            ("context", format!("{} tokens, {compactions}", grouped(self.tokens as u64))),
         ]
     }
 
