@@ -117,14 +117,14 @@ fn lines_are_exported_byte_for_byte_and_are_a_session() {
     let home = Home::new();
     let header = r#" {"type":"session" ,"version":3,"id":"s","timestamp":"2026-12-01T16:19:01.469Z","cwd":"/w"}"#;
     let a = "{\"type\":\"message\",\"id\":\"a\",\"parentId\":null, \"big\":1e400,\
-        \"message\":{\"role\":\"user\",\"content\":\"\\ud800\"}}\r";
+        \"message\":{\"role\":\"user\",\"content\":\"\\ud83d\"}}\r";
     let b = r#"{"type":"custom","customType":"x","id":"b","parentId":"a"}"#;
     let c = r#"{"type":"custom","customType":"x","id":"c","parentId":"a"}"#;
     let path = home.file("s", [header, "no JSON", a, b, "", c].join("\n").as_bytes());
     assert_eq!(home.text(&["session", "export", "s", "--jsonl"]), [header, a, c, ""].join("\n"));
     assert_eq!(home.text(&["session", "export", "s", "--jsonl", "--leaf", "b"]), [header, a, b, ""].join("\n"));
     home.text(&["session", "export", "s", "--jsonl", "-o", "new.jsonl"]);
-    let context = |file: &str| home.json(&["session", "context", file, "--json"]);
+    let context = |file: &str| home.text(&["session", "context", file, "--json"]);
     assert_eq!(context("new.jsonl"), context(path.to_str().expect("text")));
 }
 
