@@ -143,3 +143,30 @@ fn what_is_removed_goes_to_the_trash_where_there_is_one() {
         assert!(trash.join("files").join(name).is_file() && !path.exists());
     }
 }
+
+#[test]
+fn the_trash_has_the_reader_s_time_and_a_path_as_in_a_url() {
+    let home = Home::new();
+    let odd = home.session(REAL).with_file_name("50% é\nb.jsonl");
+    fs::rename(odd.with_file_name("2026-12-01T16-19-01-469Z_abc.jsonl"), &odd).expect("renamed");
+    let trash = home.path(".local/share/Trash");
+    fs::create_dir_all(&trash).expect("a desktop");
+    let removed = |zone: &str| {
+        let mut command = Command::new(env!("CARGO_BIN_EXE_pi-graft"));
+        command.args(["session", "rm"]).arg(&odd).env_clear().env("HOME", home.path("")).env("TZ", zone);
+        assert_eq!(command.output().expect("the binary runs").status.code(), Some(0));
+        let name = "50% é\nb.jsonl";
+        let note = fs::read_to_string(trash.join("info").join(format!("{name}.trashinfo"))).expect("a note");
+        fs::rename(trash.join("files").join(name), &odd).expect("put back");
+        fs::remove_file(trash.join("info").join(format!("{name}.trashinfo"))).expect("put back");
+        note
+    };
+    let hour = |note: &str| {
+        let date = note.split_once("DeletionDate=").expect("a date").1;
+        assert_eq!((date.trim_end().len(), date.contains(['Z', '+'])), (19, false), "{note}");
+        date[11..13].parse::<i32>().expect("an hour")
+    };
+    let (utc, ahead) = (removed("UTC0"), removed("XYZ-12"));
+    assert!(utc.contains("/50%25%20%C3%A9%0Ab.jsonl\n"), "{utc}");
+    assert!((11..=13).contains(&(hour(&ahead) - hour(&utc)).rem_euclid(24)), "{utc} {ahead}");
+}

@@ -2,25 +2,35 @@
 
 use std::path::{Path, PathBuf};
 
+use pi_session::Tree;
+use pi_session::tree::Status;
+
 use crate::config::Config;
 use crate::files::locate::{self, Found};
+use crate::files::shown;
+use crate::files::tail::Reading;
 
 use super::failure::Failure;
 use super::out::say;
 
-/// The session file that `named` means. Ids are looked for below the roots of the config.
+/// Sessions that are named at most where an id fits several.
+const MOST: usize = 10;
+
+/// The session file that `named` means. Ids are looked for below the roots of the config: in the names of files, and if
+/// none has it there, in their headers.
 ///
 /// # Errors
 /// [`Failure::Usage`] if there is none, or more than one.
 pub fn session_file(named: &Path, config: Option<&Path>) -> Result<PathBuf, Failure> {
-    if named.exists() || looks_like_path(named) {
+    if (named.exists() && !named.is_dir()) || looks_like_path(named) {
         return Ok(named.to_path_buf());
     }
     let id = named.to_string_lossy();
     let config = Config::find(config)?;
-    let found = with_id(&config.watch.roots, &id);
-    match found.as_slice() {
+    match with_id(&config.watch.roots, &id).as_slice() {
         [only] => Ok(only.clone()),
+        // What is to be said of a directory is said where it is opened.
+        [] if named.is_dir() => Ok(named.to_path_buf()),
         [] => Err(Failure::Usage(none_found(&id, &config.watch.roots))),
         many => Err(Failure::Usage(many_found(&id, many))),
     }
@@ -33,22 +43,37 @@ fn looks_like_path(named: &Path) -> bool {
 /// Sessions whose id is, else begins with, this.
 fn with_id(roots: &[PathBuf], id: &str) -> Vec<PathBuf> {
     let all: Vec<PathBuf> = roots.iter().flat_map(|root| found_below(root)).map(|found| found.path).collect();
-    let that = |fits: &dyn Fn(&str) -> bool| -> Vec<PathBuf> {
-        all.iter().filter(|path| id_of_name(path).is_some_and(fits)).cloned().collect()
+    let named = with_this_id(&all, id, |path| id_of_name(path).map(str::to_owned));
+    if named.is_empty() { with_this_id(&all, id, id_of_header) } else { named }
+}
+
+fn with_this_id(all: &[PathBuf], id: &str, id_of: impl Fn(&Path) -> Option<String>) -> Vec<PathBuf> {
+    let begins = all.iter().filter_map(|path| Some((path, id_of(path).filter(|other| other.starts_with(id))?)));
+    let (exact, longer): (Vec<_>, Vec<_>) = begins.partition(|(_, other)| other == id);
+    let found = if exact.is_empty() { longer } else { exact };
+    found.into_iter().map(|(path, _)| path.clone()).collect()
+}
+
+/// The session id in a file's header, if it is a session.
+fn id_of_header(path: &Path) -> Option<String> {
+    let (reading, mut tree) = (Reading::open(path).ok()?, Tree::new());
+    let to_header = |offset, line: &[u8]| {
+        tree.push(offset, line);
+        tree.status() == Status::NotBegun
     };
-    let exact = that(&|other| other == id);
-    if exact.is_empty() { that(&|other| other.starts_with(id)) } else { exact }
+    reading.lines(0, to_header).ok()?;
+    tree.header().map(|header| header.id.clone())
 }
 
 /// Every session below a root; what cannot be read is said and passed over.
 pub(super) fn found_below(root: &Path) -> Vec<Found> {
-    let mut trouble = |path: &Path, error: std::io::Error| say(format!("{}: {error}", path.display()));
+    let mut trouble = |path: &Path, error: std::io::Error| say(format!("{}: {error}", shown(path)));
     locate::walk(root, &mut trouble)
 }
 
 /// Every session in a directory, none below it; what cannot be read is said and passed over.
 pub(super) fn found_in(dir: &Path) -> Vec<Found> {
-    let mut trouble = |path: &Path, error: std::io::Error| say(format!("{}: {error}", path.display()));
+    let mut trouble = |path: &Path, error: std::io::Error| say(format!("{}: {error}", shown(path)));
     locate::list(dir, &mut trouble)
 }
 
@@ -60,13 +85,19 @@ fn id_of_name(path: &Path) -> Option<&str> {
 }
 
 fn none_found(id: &str, roots: &[PathBuf]) -> String {
-    let roots: Vec<_> = roots.iter().map(|root| root.display().to_string()).collect();
-    format!("{id}: no such file, and no session whose id begins so below {}", roots.join(", "))
+    let roots: Vec<_> = roots.iter().map(|root| shown(root)).collect();
+    let roots = roots.join(", ");
+    format!(
+        "{id}: no such file, and no session whose id begins so below {roots}; `pi-graft session ls` lists what is there"
+    )
 }
 
 fn many_found(id: &str, many: &[PathBuf]) -> String {
-    let shown: Vec<_> = many.iter().take(10).map(|path| format!("\n  {}", path.display())).collect();
-    format!("{id}: {} sessions have an id that begins so; give more of it:{}", many.len(), shown.concat())
+    let paths = many.iter().take(MOST).map(|path| format!("\n  {}", shown(path)));
+    let more = many.len().saturating_sub(MOST);
+    let more = if more > 0 { format!("\n  and {more} more") } else { String::new() };
+    let (count, paths) = (many.len(), paths.collect::<String>());
+    format!("{id}: {count} sessions have an id that begins so; give more of it, or the path:{paths}{more}")
 }
 
 #[cfg(test)]
@@ -99,6 +130,16 @@ mod tests {
     fn a_whole_id_is_not_ambiguous_though_another_begins_with_it() {
         let dir = sessions(&["2026-12-01T16-19-01-469Z_a.jsonl", "2026-12-01T16-19-01-469Z_ab.jsonl"]);
         assert_eq!(found(&dir, "a"), ["2026-12-01T16-19-01-469Z_a.jsonl"]);
+    }
+
+    #[test]
+    fn the_id_in_the_header_is_looked_for_where_no_name_has_it() {
+        let dir = sessions(&["copied.jsonl", "other.jsonl", "none.jsonl"]);
+        let header = |id| format!("\n{{\"type\":\"session\",\"version\":3,\"id\":\"{id}\"}}\n");
+        std::fs::write(dir.path().join("--work--/copied.jsonl"), header("01aa")).expect("written");
+        std::fs::write(dir.path().join("--work--/other.jsonl"), header("copy")).expect("written");
+        assert_eq!(found(&dir, "01a"), ["copied.jsonl"]);
+        assert_eq!(found(&dir, "cop"), ["copied.jsonl"], "names come first");
     }
 
     #[test]

@@ -10,7 +10,7 @@ use pi_session::{Branch, Tree};
 
 use crate::files::append::Place;
 use crate::files::tail::Reading;
-use crate::files::{FileId, FilesError};
+use crate::files::{FileId, FilesError, shown};
 
 use super::cores::on_all_cores;
 use super::failure::Failure;
@@ -41,6 +41,15 @@ impl Opened {
     /// # Errors
     /// [`Failure::Problem`] if the file cannot be read.
     pub fn at(path: &Path) -> Result<Opened, Failure> {
+        let len = path.metadata().map_or(0, |meta| meta.len());
+        Opened::of_many(path, &Progress::of("reading", len))
+    }
+
+    /// The same as a part of work on several.
+    ///
+    /// # Errors
+    /// As [`Opened::at`].
+    pub fn of_many(path: &Path, progress: &Progress) -> Result<Opened, Failure> {
         let io = |source| FilesError::Io { path: path.to_path_buf(), source };
         let reading = Reading::open(path)?;
         let meta = reading.metadata().map_err(io)?;
@@ -50,13 +59,11 @@ impl Opened {
                 entries.push(ix);
             }
         };
-        let progress = Progress::of("reading", meta.len());
         let whole = reading.lines(0, |offset, line| {
             note(tree.push(offset, line));
             progress.add(line.len() as u64 + 1);
             true
         });
-        drop(progress);
         let whole = whole.map_err(io)?;
         // What was there before and stands behind the last line end has none in it.
         let len = meta.len().max(whole);
@@ -74,12 +81,19 @@ impl Opened {
     /// # Errors
     /// [`Failure::Problem`] if it cannot be read or is none.
     pub fn session(path: &Path) -> Result<Opened, Failure> {
-        let opened = Opened::at(path)?;
-        if opened.tree.status() == Status::NotASession {
-            let message = format!("{}: S2.3: no Pi session: it does not begin with a header", path.display());
-            return Err(Failure::Problem(message));
+        Opened::at(path)?.if_session()
+    }
+
+    /// The same, if it is a session.
+    ///
+    /// # Errors
+    /// [`Failure::Problem`] if it is none.
+    pub fn if_session(self) -> Result<Opened, Failure> {
+        if self.tree.status() == Status::NotASession {
+            let path = shown(&self.path);
+            return Err(Failure::Problem(format!("{path}: S2.3: no Pi session: it does not begin with a header")));
         }
-        Ok(opened)
+        Ok(self)
     }
 
     /// The branch of the file's own leaf (S8.2), or of the entry that was named.
@@ -89,7 +103,7 @@ impl Opened {
     pub fn branch(&self, leaf: Option<&str>) -> Result<Branch, Failure> {
         let source = Arc::clone(&self.reading) as Arc<dyn Source>;
         let Some(id) = leaf else { return Ok(Branch::of_leaf(&self.tree, source)?) };
-        let missing = || Failure::usage(format!("{}: there is no entry {id}", self.path.display()));
+        let missing = || Failure::usage(format!("{}: there is no entry {id}", shown(&self.path)));
         let leaf = self.tree.by_id(id).ok_or_else(missing)?;
         Ok(Branch::at(&self.tree, source, Some(leaf))?)
     }

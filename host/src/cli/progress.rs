@@ -1,9 +1,10 @@
-//! How far long work is: one line on the terminal, from the second second on, gone when the work is done.
+//! How far long work is: one line on the terminal, from the command's second second on, gone when the work is done.
 //!
 //! It is only for somebody who looks on. There is none where another program reads the answer and may paint on the same
 //! terminal (a pipe to a pager), and none between lines of JSON. Whoever writes to the terminal erases it first.
 
 use std::io::{self, IsTerminal, Write};
+use std::sync::OnceLock;
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering::Relaxed};
 use std::time::{Duration, Instant};
 
@@ -11,13 +12,15 @@ use rustix::fs::FileType;
 
 use super::out::bytes_text;
 
-/// Work that takes less says nothing.
+/// A command that takes less says nothing.
 const PATIENCE: Duration = Duration::from_secs(1);
 /// It is painted anew this often.
 const PAUSE: Duration = Duration::from_millis(100);
 /// Columns of the bar.
 const WIDE: u64 = 24;
 
+/// When the command began.
+static BEGUN: OnceLock<Instant> = OnceLock::new();
 /// Somebody looks on.
 static WATCHED: AtomicBool = AtomicBool::new(false);
 /// A line is on the terminal.
@@ -29,6 +32,7 @@ static TOLD: AtomicBool = AtomicBool::new(false);
 pub fn allow(json: bool) {
     let dumb = std::env::var_os("TERM").is_some_and(|term| term == "dumb");
     let apart = if io::stdout().is_terminal() { !json } else { goes_to_a_file() };
+    BEGUN.get_or_init(Instant::now);
     WATCHED.store(io::stderr().is_terminal() && !dumb && apart, Relaxed);
 }
 
@@ -61,7 +65,8 @@ impl Progress {
     #[must_use]
     pub fn of(what: &'static str, total: u64) -> Progress {
         let tells = WATCHED.load(Relaxed) && !TOLD.swap(true, Relaxed);
-        let next = AtomicU64::new(PATIENCE.as_millis() as u64);
+        let since = BEGUN.get().map_or(Duration::ZERO, Instant::elapsed);
+        let next = AtomicU64::new(PATIENCE.saturating_sub(since).as_millis() as u64);
         Progress { what, total, done: AtomicU64::new(0), start: Instant::now(), next, tells }
     }
 

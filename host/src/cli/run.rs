@@ -20,6 +20,7 @@ use crate::journal::Journal;
 use crate::pi::PiFiles;
 use crate::wire::control::DaemonStatus;
 
+use super::find::session_file;
 use super::load::{Loaded, Loader};
 use super::{Failure, Outcome, answer};
 
@@ -57,6 +58,7 @@ pub fn run(args: &RunArgs, config: Option<&Path>, json: bool) -> Result<Outcome,
     log_to_stderr();
     let named = config;
     let config = Config::find(named)?;
+    let args = &with_paths(args, named)?;
     let (world, identity) = world(&config, named, args)?;
     let world = Arc::new(world);
     // A dry run writes nothing, so it may stand beside a daemon.
@@ -194,6 +196,12 @@ fn settings(config: &Config, args: &RunArgs) -> Result<Settings, Failure> {
         keep_runs: config.state.keep,
         pi: PiFiles::new(Env::of_process().agent_dir().ok()),
     })
+}
+
+/// The same with the path of each file: an id names one too.
+fn with_paths(args: &RunArgs, config: Option<&Path>) -> Result<RunArgs, Failure> {
+    let files = args.files.iter().map(|file| session_file(file, config)).collect::<Result<_, _>>()?;
+    Ok(RunArgs { files, ..args.clone() })
 }
 
 /// A named file by its real path, so that it is known again.

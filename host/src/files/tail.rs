@@ -90,3 +90,34 @@ impl Source for Reading {
         Ok(Cow::Owned(bytes))
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// Offset and length of each whole line, and the offset behind the last.
+    fn lines(text: &[u8]) -> (Vec<(u64, usize)>, u64) {
+        let dir = tempfile::tempdir().expect("a temporary directory");
+        let path = dir.path().join("s.jsonl");
+        std::fs::write(&path, text).expect("written");
+        let mut found = Vec::new();
+        let reading = Reading::open(&path).expect("opened");
+        let end = reading.lines(0, |offset, line| {
+            found.push((offset, line.len()));
+            assert!(line.iter().all(|byte| *byte == b'x'));
+            true
+        });
+        (found, end.expect("read"))
+    }
+
+    #[test]
+    fn lines_are_handed_out_whole_however_long_they_are() {
+        for long in [PIECE - 1, PIECE, PIECE + 1, 2 * PIECE, 5 * PIECE + 3] {
+            let text = [b"xx\n".as_slice(), &b"x".repeat(long), b"\n\nx\nxxx"].concat();
+            let start = 4 + long as u64;
+            assert_eq!(lines(&text), (vec![(0, 2), (3, long), (start, 0), (start + 1, 1)], start + 3), "{long}");
+            assert_eq!(lines(&text[..3 + long]), (vec![(0, 2)], 3), "a line without its end has not arrived");
+        }
+        assert_eq!(lines(b""), (vec![], 0));
+    }
+}

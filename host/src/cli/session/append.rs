@@ -17,7 +17,7 @@ use crate::cli::failure::{Failure, Outcome};
 use crate::cli::open::Opened;
 use crate::cli::out::{Out, say};
 use crate::files::append::{Landed, Mtime, RealDisk, append, complete};
-use crate::files::{FilesError, locate};
+use crate::files::{FilesError, locate, shown};
 
 /// How often a session that changed under our hands is read and judged anew.
 const TRIES: u32 = 5;
@@ -63,7 +63,7 @@ impl Append {
                 Ok(answer) => return tell(&answer, out),
             }
         }
-        Err(Failure::problem(format!("{}: somebody keeps writing to it; nothing was written", path.display())))
+        Err(Failure::problem(format!("{}: somebody keeps writing to it; nothing was written", shown(&path))))
     }
 
     fn read_drafts(&self) -> Result<String, Failure> {
@@ -79,7 +79,7 @@ impl Append {
     fn attempt(&self, path: &Path, drafts: &[Draft]) -> Result<Answer, Attempt> {
         let opened = Opened::session(path)?;
         if !opened.ends_line && !is_quiet(&opened) {
-            let message = format!("{}: S2.4: its last line is still being written; try again", path.display());
+            let message = format!("{}: S2.4: its last line is still being written; try again", shown(path));
             return Err(Failure::Problem(message).into());
         }
         let branch = opened.branch(self.leaf.as_deref())?;

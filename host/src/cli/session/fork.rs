@@ -17,7 +17,7 @@ use crate::cli::out::Out;
 use crate::cli::progress::Progress;
 use crate::config::Env;
 use crate::daemon::world::{now_ms, random};
-use crate::files::whole;
+use crate::files::{shown, whole};
 
 /// Arguments of `session fork`.
 #[derive(Debug, Args)]
@@ -92,6 +92,6 @@ fn write(opened: &Opened, forked: &Pieces, to: &mut dyn Write) -> Result<(), Fai
 }
 
 fn failure(opened: &Opened, error: &ForkError) -> Failure {
-    let message = format!("{}: {error}", opened.path.display());
+    let message = format!("{}: {error}", shown(&opened.path));
     if matches!(error, ForkError::NoEntry(_)) { Failure::Usage(message) } else { Failure::Problem(message) }
 }

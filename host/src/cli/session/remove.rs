@@ -66,19 +66,21 @@ impl Rm {
 
     /// What is to be removed, if it is a session that nobody writes to. Only its header is read.
     fn look_at(&self, path: &Path, config: Option<&Path>) -> Result<Place, Failure> {
-        if std::fs::symlink_metadata(path)?.is_symlink() {
+        // What cannot be looked at is said when it is opened.
+        if std::fs::symlink_metadata(path).is_ok_and(|meta| meta.is_symlink()) {
             let message = format!("{}: a link; name the session that it leads to", shown(path));
             return Err(Failure::Problem(message));
         }
         let reading = Reading::open(path)?;
-        if status(&reading)? == Status::NotASession {
+        let place = Place { file: reading.id(), len: reading.metadata()?.len() };
+        if place.len > 0 && status(&reading)? != Status::Session {
             let message = format!("{}: S2.3: no Pi session, so it is left alone: it has no header", shown(path));
             return Err(Failure::Problem(message));
         }
         if !self.force {
             quiet::check(path, &reading, config)?;
         }
-        Ok(Place { file: reading.id(), len: reading.metadata()?.len() })
+        Ok(place)
     }
 }
 

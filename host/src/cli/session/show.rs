@@ -16,6 +16,7 @@ use crate::cli::out::Out;
 use crate::cli::paint::{Ink, Row};
 use crate::cli::preview;
 use crate::cli::when::Zone;
+use crate::files::shown;
 
 /// Arguments of `session show`.
 #[derive(Debug, Args)]
@@ -70,7 +71,7 @@ impl Show {
 }
 
 fn one(opened: &Opened, id: &str, out: &mut Out) -> Result<Outcome, Failure> {
-    let missing = || Failure::usage(format!("{}: there is no entry {id}", opened.path.display()));
+    let missing = || Failure::usage(format!("{}: there is no entry {id}", shown(&opened.path)));
     let ix = opened.tree.by_id(id).ok_or_else(missing)?;
     let text = opened.read(opened.tree.entry(ix), |line| line.to_text().into_owned())?;
     out.line(text)?;

@@ -32,12 +32,11 @@ pub struct Stats {
 impl Stats {
     pub(super) fn run(&self, config: Option<&Path>, out: &mut Out) -> Result<Outcome, Failure> {
         let paths = self.files.iter().map(|file| session_file(file, config)).collect::<Result<Vec<_>, _>>()?;
-        let sizes: Vec<u64> = paths.iter().map(|path| path.metadata().map_or(0, |meta| meta.len())).collect();
-        let progress = Progress::of("reading", sizes.iter().sum());
+        let size = |path: &PathBuf| path.metadata().map_or(0, |meta| meta.len());
+        let progress = Progress::of("reading", paths.iter().map(size).sum());
         for (at, path) in paths.iter().enumerate() {
-            let opened = Opened::session(path)?;
+            let opened = Opened::of_many(path, &progress)?.if_session()?;
             let facts = Facts::of(&opened)?;
-            progress.add(sizes[at]);
             if out.json {
                 out.line(facts.json(&opened))?;
             } else {

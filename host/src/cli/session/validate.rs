@@ -12,6 +12,7 @@ use super::File;
 use crate::cli::failure::{Failure, Outcome};
 use crate::cli::open::Opened;
 use crate::cli::out::Out;
+use crate::files::shown;
 
 /// Arguments of `session validate`.
 #[derive(Debug, Args)]
@@ -78,7 +79,7 @@ fn problem_json(problem: &Problem) -> Value {
 }
 
 fn write_text(opened: &Opened, problems: &[Problem], valid: bool, out: &mut Out) -> Result<(), Failure> {
-    let path = opened.path.display();
+    let path = shown(&opened.path);
     for Problem { severity, rule, line, offset, entry_id, message } in problems {
         let entry = entry_id.as_ref().map_or_else(String::new, |id| format!(" entry {id}"));
         out.line(format!("{path}:{line}: {severity} {rule}{entry} (byte {offset}): {message}"))?;

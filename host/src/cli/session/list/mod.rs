@@ -96,11 +96,7 @@ fn rows(found: &[Found]) -> Vec<Option<Row>> {
     let mut listing = cache.as_ref().map(Cache::load).unwrap_or_default();
     let new: Vec<&Found> = found.iter().filter(|found| known(&listing, found).is_none()).collect();
     let progress = Progress::of("reading", new.iter().map(|found| found.meta.len()).sum());
-    let read = on_all_cores(&new, |found| {
-        let row = read(found);
-        progress.add(found.meta.len());
-        row
-    });
+    let read = on_all_cores(&new, |found| read(found, &progress));
     drop(progress);
     let mut rows = read.iter();
     let of = |found: &Found| match known(&listing, found) {
@@ -127,8 +123,8 @@ fn keep(found: &Found, row: Option<Row>) -> Option<(String, Known)> {
 }
 
 /// What cannot be read is said, passed over, and read again the next time.
-fn read(found: &Found) -> Option<Option<Row>> {
-    let row = Row::read(&found.path);
+fn read(found: &Found, progress: &Progress) -> Option<Option<Row>> {
+    let row = Row::read(&found.path, progress);
     row.map_err(|failure| {
         if let Failure::Problem(message) | Failure::Usage(message) = failure {
             say(message);

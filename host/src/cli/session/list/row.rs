@@ -12,6 +12,7 @@ use crate::cli::failure::Failure;
 use crate::cli::open::Opened;
 use crate::cli::out::json_number;
 use crate::cli::preview;
+use crate::cli::progress::Progress;
 
 /// What a session holds: all that has to be read for a listing.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
@@ -28,8 +29,8 @@ impl Row {
     ///
     /// # Errors
     /// [`Failure::Problem`] if it cannot be read.
-    pub fn read(path: &Path) -> Result<Option<Row>, Failure> {
-        let opened = Opened::at(path)?;
+    pub fn read(path: &Path, progress: &Progress) -> Result<Option<Row>, Failure> {
+        let opened = Opened::of_many(path, progress)?;
         let Some(header) = opened.tree.header().filter(|_| opened.tree.status() == Status::Session) else {
             return Ok(None);
         };
