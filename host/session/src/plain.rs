@@ -1,21 +1,7 @@
 //! How far a string is text and simple escapes: what reading a session costs, since nearly all of it is that.
-//!
-//! Where the next escape stands cannot be foreseen, and a wrong guess of the processor costs more than 64 bytes of looking.
-//! So a block is looked at as a whole, and bit masks say without a branch what ends in it, and where.
 
-/// Bytes in a block, and bits in a mask.
-const BLOCK: usize = 64;
-
-/// Where certain bytes of a block are, the first in the lowest bit.
-#[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
-struct Masks {
-    quotes: u64,
-    backslashes: u64,
-    /// The letters that make an escape of one UTF-16 unit which JavaScript would write in the same way.
-    letters: u64,
-    /// Below 0x20, or beyond ASCII.
-    odd: u64,
-}
+#[cfg(target_arch = "x86_64")]
+mod blocks;
 
 /// How far text goes on.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
@@ -30,18 +16,43 @@ pub(crate) struct Run {
 /// escape, for the caller to step over.
 #[inline]
 pub(crate) fn run(text: &[u8]) -> Run {
-    let mut all = Run::default();
+    #[cfg(target_arch = "x86_64")]
+    return blocks::run(text);
+    #[cfg(not(target_arch = "x86_64"))]
+    return by_eights(text);
+}
+
+/// Whether an escape of one UTF-16 unit begins here that JavaScript would write in the same way.
+#[cfg(any(test, not(target_arch = "x86_64")))]
+fn begins_simple(text: &[u8]) -> bool {
+    matches!(text, [b'\\', b'"' | b'\\' | b'b' | b'f' | b'n' | b'r' | b't', ..])
+}
+
+/// The run on any machine, eight bytes at a time, and then an escape.
+#[cfg(any(test, not(target_arch = "x86_64")))]
+fn by_eights(text: &[u8]) -> Run {
+    let mut run = Run::default();
     loop {
-        let rest = &text[all.len..];
-        let (whole, next) = match rest.first_chunk() {
-            Some(block) => (true, run_in(block)),
-            None => (false, run_at_end(rest)),
-        };
-        all = Run { len: all.len + next.len, escapes: all.escapes + next.escapes };
-        if next.len < BLOCK || !whole {
-            return all;
+        run.len += plain(&text[run.len..]);
+        if !begins_simple(&text[run.len..]) {
+            return run;
+        }
+        run = Run { len: run.len + 2, escapes: run.escapes + 1 };
+    }
+}
+
+/// How many bytes from the start on are plain.
+#[cfg(any(test, not(target_arch = "x86_64")))]
+fn plain(text: &[u8]) -> usize {
+    let (eights, rest) = text.as_chunks::<8>();
+    for (at, eight) in eights.iter().enumerate() {
+        let found = special(u64::from_le_bytes(*eight));
+        if found != 0 {
+            return 8 * at + (found.trailing_zeros() / 8) as usize;
         }
     }
+    let more = rest.iter().position(|byte| matches!(byte, b'"' | b'\\' | ..0x20 | 0x80..));
+    8 * eights.len() + more.unwrap_or(rest.len())
 }
 
 /// The length of a string that is short and plain: names and ids, which are most of all strings. `text` begins behind the
@@ -70,135 +81,9 @@ fn special(word: u64) -> u64 {
     (equal(b'"') | equal(b'\\') | below(word, 0x20) | word) & (ONES * 0x80)
 }
 
-/// The run of less than a block. What it is filled up with ends every run.
-#[inline(never)]
-fn run_at_end(text: &[u8]) -> Run {
-    let mut block = [0; BLOCK];
-    block[..text.len()].copy_from_slice(text);
-    run_in(&block)
-}
-
-#[inline]
-fn run_in(block: &[u8; BLOCK]) -> Run {
-    let masks = masks(block);
-    let (starts, escaped) = escapes(masks.backslashes);
-    let simple = masks.quotes | masks.backslashes | masks.letters;
-    // An escape that is not simple ends the run at its backslash; one across the block's end is left to the next block.
-    let others = starts & !((escaped & simple) >> 1);
-    let ends = (masks.quotes & !escaped) | masks.odd | others;
-    if ends == 0 {
-        return Run { len: BLOCK, escapes: starts.count_ones().into() };
-    }
-    let len = ends.trailing_zeros();
-    let before = (1 << len) - 1;
-    Run { len: len as usize, escapes: (starts & before).count_ones().into() }
-}
-
-/// The backslashes that begin an escape, and the bytes behind these. In a row of backslashes it is every other one; a
-/// subtraction carries that along all rows at once.
-#[inline]
-fn escapes(backslashes: u64) -> (u64, u64) {
-    const ODD: u64 = 0xaaaa_aaaa_aaaa_aaaa;
-    let turns = ((backslashes << 1 | ODD).wrapping_sub(backslashes)) ^ ODD;
-    (turns & backslashes, turns ^ backslashes)
-}
-
-#[cfg(target_arch = "x86_64")]
-#[allow(unsafe_code, reason = "the only way to name these instructions; all else made reading a third slower")]
-#[inline]
-fn masks(block: &[u8; BLOCK]) -> Masks {
-    // SAFETY: SSE2 is a part of x86-64; there is none without it.
-    unsafe { sse2(block) }
-}
-
-/// Sixteen bytes at a time.
-#[cfg(target_arch = "x86_64")]
-#[inline]
-#[target_feature(enable = "sse2")]
-fn sse2(block: &[u8; BLOCK]) -> Masks {
-    use std::arch::x86_64::{
-        _mm_cmpeq_epi8, _mm_cmplt_epi8, _mm_movemask_epi8, _mm_or_si128, _mm_set_epi64x, _mm_set1_epi8,
-        _mm_setzero_si128,
-    };
-
-    let mut masks = Masks::default();
-    let (sixteens, _) = block.as_chunks::<16>();
-    for (at, sixteen) in sixteens.iter().enumerate() {
-        let both = u128::from_le_bytes(*sixteen).cast_signed();
-        let bytes = _mm_set_epi64x((both >> 64) as i64, both as i64);
-        let equal = |byte: u8| _mm_cmpeq_epi8(bytes, _mm_set1_epi8(byte.cast_signed()));
-        let bits = |mask| u64::from(_mm_movemask_epi8(mask).cast_unsigned()) << (16 * at);
-        let letters = b"bfnrt".map(equal);
-        masks.quotes |= bits(equal(b'"'));
-        masks.backslashes |= bits(equal(b'\\'));
-        masks.letters |= bits(letters.into_iter().fold(_mm_setzero_si128(), |any, one| _mm_or_si128(any, one)));
-        // As signed numbers, bytes beyond ASCII are below zero.
-        masks.odd |= bits(_mm_cmplt_epi8(bytes, _mm_set1_epi8(0x20)));
-    }
-    masks
-}
-
-#[cfg(not(target_arch = "x86_64"))]
-#[inline]
-fn masks(block: &[u8; BLOCK]) -> Masks {
-    portable(block)
-}
-
-/// The same on any machine, eight bytes at a time.
-#[cfg(any(test, not(target_arch = "x86_64")))]
-fn portable(block: &[u8; BLOCK]) -> Masks {
-    const ONES: u64 = 0x0101_0101_0101_0101;
-    const HIGH: u64 = ONES * 0x80;
-    // The high bit of each byte that is at least `n`, of bytes below 0x80; no sum leaves its byte.
-    let at_least = |word: u64, n: u64| (word & !HIGH) + ONES * (0x80 - n);
-    let equal =
-        |word: u64, byte: u8| !(at_least(word ^ (ONES * u64::from(byte)), 1) | (word ^ (ONES * u64::from(byte))));
-    // Brings eight high bits together in the highest byte.
-    let gather = |word: u64| ((word & HIGH) >> 7).wrapping_mul(0x0102_0408_1020_4080) >> 56;
-    let mut masks = Masks::default();
-    let (eights, _) = block.as_chunks::<8>();
-    for (at, eight) in eights.iter().enumerate() {
-        let word = u64::from_le_bytes(*eight);
-        let bits = |marks| gather(marks) << (8 * at);
-        masks.quotes |= bits(equal(word, b'"'));
-        masks.backslashes |= bits(equal(word, b'\\'));
-        masks.letters |= b"bfnrt".iter().fold(0, |any, letter| any | bits(equal(word, *letter)));
-        masks.odd |= bits(!at_least(word, 0x20) | word);
-    }
-    masks
-}
-
 #[cfg(test)]
 mod tests {
     use super::*;
-
-    /// Byte by byte.
-    fn plain_masks(block: &[u8; BLOCK]) -> Masks {
-        let mask = |is: &dyn Fn(u8) -> bool| (0..BLOCK).filter(|at| is(block[*at])).fold(0, |mask, at| mask | 1 << at);
-        Masks {
-            quotes: mask(&|byte| byte == b'"'),
-            backslashes: mask(&|byte| byte == b'\\'),
-            letters: mask(&|byte| b"bfnrt".contains(&byte)),
-            odd: mask(&|byte| !(0x20..0x80).contains(&byte)),
-        }
-    }
-
-    #[test]
-    fn every_byte_at_every_place_is_seen_as_what_it_is() {
-        for (place, byte) in (0..BLOCK).flat_map(|place| (0..=255).map(move |byte| (place, byte))) {
-            for rest in [b'a', b'"', b'\\', b'#', b']', b'n', 0xff, 0xa2, 0xdc, 0x80, 0x20, 0x1f, 0x7f, 0] {
-                let mut block = [rest; BLOCK];
-                block[place] = byte;
-                let expected = plain_masks(&block);
-                assert_eq!(masks(&block), expected, "{byte} at {place} among {rest}");
-                assert_eq!(portable(&block), expected, "{byte} at {place} among {rest}");
-            }
-        }
-    }
-
-    fn begins_simple(text: &[u8]) -> bool {
-        matches!(text, [b'\\', b'"' | b'\\' | b'b' | b'f' | b'n' | b'r' | b't', ..])
-    }
 
     /// The run, byte by byte.
     fn plain_run(text: &[u8]) -> Run {
@@ -239,7 +124,9 @@ mod tests {
                 let kinds = if state >> 40 & 7 == 0 { pieces.len() } else { 6 };
                 text.extend_from_slice(pieces[(state >> 33) as usize % kinds]);
             }
-            assert_eq!(run_with_steps(&text), plain_run(&text), "{:?}", String::from_utf8_lossy(&text));
+            let expected = plain_run(&text);
+            assert_eq!(run_with_steps(&text), expected, "{:?}", String::from_utf8_lossy(&text));
+            assert_eq!(by_eights(&text), expected, "{:?}", String::from_utf8_lossy(&text));
         }
     }
 }
