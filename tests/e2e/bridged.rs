@@ -16,9 +16,10 @@ struct Pi {
 
 impl Pi {
     fn start(stage: &Stage, path: &std::path::Path) -> Pi {
-        let talk = Talk::begin(path);
+        // As Pi does, which makes the file with its first message.
         let (mut peer, welcome) = Peer::bridge(stage, path, None);
         assert_eq!(welcome["serves"], true, "{welcome}");
+        let talk = Talk::begin(path);
         peer.say(&json!({ "leaf": null, "idle": false, "on": "input" }));
         Pi { talk, peer, asks: 0 }
     }
@@ -300,13 +301,13 @@ fn once_its_process_has_ended_a_session_is_one_without_a_pi() {
     let path = stage.session("a.jsonl");
     let mut daemon = stage.daemon(&[]);
     let mut child = std::process::Command::new("sleep").arg("600").spawn().expect("a process");
-    let mut talk = Talk::begin(&path);
     let mut peer = Peer::connect(&stage);
     peer.say(&json!({
         "v": 1, "bridge": "hello", "pid": child.id(), "leaf": null, "idle": false, "why": "startup",
         "session": { "id": "a", "file": path, "cwd": "/work" },
     }));
     assert_eq!(peer.hear().expect("a welcome")["welcome"]["serves"], true);
+    let mut talk = Talk::begin(&path);
     talk.user("hello");
     talk.assistant("hi");
     daemon.wait_for("proposed");

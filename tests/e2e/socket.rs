@@ -38,8 +38,8 @@ fn a_bridge_that_is_gone_without_a_word_leaves_too() {
     let stage = stage();
     let mut daemon = stage.daemon(&["--closed"]);
     let path = stage.session("a.jsonl");
-    let mut pi = Talk::begin(&path);
     let (bridge, _) = Peer::bridge(&stage, &path, None);
+    let mut pi = Talk::begin(&path);
     pi.user("hello");
     pi.assistant("hi");
     daemon.wait_for("waiting: a Pi with a bridge has this session");

@@ -177,8 +177,26 @@ impl Daemon {
         info!(roots = ?self.world.settings.roots, plugins = self.world.plugins.len(), "reloaded");
         self.watch_roots();
         let paths: Vec<PathBuf> = self.slots.keys().cloned().collect();
+        // An entry that is written behind the answer is for the new plugins: no older step may still be reading then.
+        let old = self.slots.iter().filter(|(_, slot)| slot.working).map(|(path, _)| path.clone()).collect();
         paths.iter().for_each(|path| self.touch(path));
-        answer(conn, Ok(Reloaded { plugins: self.plugins(), roots: self.world.settings.roots.clone() }));
+        self.reloading.push((conn.clone(), old));
+        self.answer_reloads(None);
+    }
+
+    /// A step has ended: whoever waits for the last one that began before a reload is answered.
+    pub(super) fn answer_reloads(&mut self, ended: Option<&Path>) {
+        if self.reloading.is_empty() {
+            return;
+        }
+        let done = Reloaded { plugins: self.plugins(), roots: self.world.settings.roots.clone() };
+        self.reloading.retain_mut(|(conn, old)| {
+            ended.map(|path| old.remove(path));
+            if old.is_empty() {
+                answer(conn, Ok(done.clone()));
+            }
+            !old.is_empty()
+        });
     }
 }
 

@@ -21,7 +21,7 @@ pub mod step;
 mod watch;
 pub mod world;
 
-use std::collections::{BTreeMap, BTreeSet, HashMap};
+use std::collections::{BTreeMap, BTreeSet, HashMap, HashSet};
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 use std::time::{Duration, Instant};
@@ -113,6 +113,8 @@ pub struct Daemon {
     settled_runs: Arc<Semaphore>,
     clock: u64,
     walk_at: Option<Instant>,
+    /// Whoever asked for a reload, and the sessions whose steps began before it.
+    reloading: Vec<(Conn, HashSet<PathBuf>)>,
     summary: Summary,
     watching: Option<Watching>,
     identity: Option<Identity>,
@@ -138,6 +140,7 @@ impl Daemon {
             settled_runs: Arc::new(Semaphore::new(SETTLED_RUNS)),
             clock: 0,
             walk_at: None,
+            reloading: Vec::new(),
             summary: Summary::default(),
             watching: None,
             identity: None,

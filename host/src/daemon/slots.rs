@@ -96,6 +96,7 @@ impl Daemon {
     }
 
     pub(super) fn stepped(&mut self, path: &Path, stepped: Stepped) {
+        self.answer_reloads(Some(path));
         let paused = self.world.is_paused();
         let slot = self.slot(path);
         slot.working = false;
