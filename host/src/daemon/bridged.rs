@@ -17,8 +17,9 @@ use crate::deliver::settle::{self, State};
 use crate::journal::Recorded;
 use crate::wire::bridge::ToPi;
 
-use super::links::{Asked, Bell, Bridge};
+use super::links::{AskId, Asked, Bell, Bridge, Left};
 use super::session::{Session, StepError};
+use super::settled::Wanted;
 use super::step::{Next, not_allowed};
 use super::world::{World, random};
 
@@ -51,6 +52,13 @@ struct Pushed {
     compaction: Option<(String, String)>,
 }
 
+impl Served {
+    /// Whether Pi still waits for the answer to this ask.
+    pub(super) fn waits_for(&self, ask: AskId) -> bool {
+        self.held.iter().any(|held| held.asked.id() == ask && !held.asked.is_over())
+    }
+}
+
 impl Held {
     /// When it must be answered: before Pi gives up waiting, so that no answer is made in vain.
     fn until(&self) -> Instant {
@@ -62,18 +70,14 @@ impl Held {
 impl Session {
     /// Keeps who has the session open; a Pi that says that it leaves has it no more.
     pub(super) fn note_bridges(&mut self, world: &World, bell: &Bell) -> Result<(), StepError> {
-        let left = |bye: &str| matches!(bye, "quit" | "new" | "resume" | "fork");
-        let mut bridged = self.record.bridged;
-        for gone in &bell.left {
-            let is_it = bridged.is_none_or(|process| process.pid == gone.pid);
-            if is_it && gone.bye.as_deref().is_some_and(left) {
-                bridged = None;
+        let mut bridged = self.record.bridged.clone();
+        let leaves = |left: &Left| matches!(left.bye.as_deref(), Some("quit" | "new" | "resume" | "fork"));
+        let gone: Vec<u32> = bell.left.iter().filter(|left| leaves(left)).map(|left| left.pid).collect();
+        bridged.retain(|pi| !gone.contains(&pi.pid));
+        for bridge in &bell.bridges {
+            if bridged.iter().all(|pi| pi.pid != bridge.pid) {
+                bridged.push(process::of(bridge.pid));
             }
-        }
-        if let Some(bridge) = bell.bridges.last()
-            && bridged.is_none_or(|process| process.pid != bridge.pid)
-        {
-            bridged = Some(process::of(bridge.pid));
         }
         if bridged != self.record.bridged {
             self.record.bridged = bridged;
@@ -86,8 +90,8 @@ impl Session {
 
     /// Whether a bridge had it and may come back: its Pi runs, or the daemon has only just started.
     pub(super) fn may_be_bridged(&self, world: &World) -> bool {
-        let bridged = self.record.bridged.filter(|_| !world.settings.closed);
-        bridged.is_some_and(|pi| process::runs(&pi) || world.is_young())
+        let bridged = &self.record.bridged;
+        !world.settings.closed && !bridged.is_empty() && (world.is_young() || bridged.iter().any(process::runs))
     }
 
     /// Answers what can be answered now, and says what the rest waits for.
@@ -151,7 +155,8 @@ impl Session {
             next.waiting = Some(ELSEWHERE);
             return Ok(());
         }
-        self.take_in(world, &branch)?;
+        // Pi has appended what it took before it asks again.
+        self.make_good(world, &branch)?;
         let is_late = Instant::now() >= held.until();
         if held.asked.ask.wants_compaction() {
             return self.serve_compaction(world, held, leaf, &branch, is_late, next);
@@ -167,7 +172,7 @@ impl Session {
         let takes = takes_of(&held.asked);
         let others: Vec<String> = held.asked.ask.others.iter().map(|draft| draft.get().to_owned()).collect();
         let list = self.list(world, &branch, &others, takes)?;
-        self.told_list(&list, "handed over");
+        self.tell_list(&list, "handed over");
         held.asked.answer(raw(list.drafts));
         Ok(())
     }
@@ -182,32 +187,33 @@ impl Session {
         is_late: bool,
         next: &mut Next,
     ) -> Result<(), StepError> {
-        let (ask, token) = (held.asked.ask.ask, held.asked.ask.token.clone());
-        let batches = self.wanted(ask, token.as_deref());
-        if let Some((json, batch)) = bridge::compaction(branch, &batches) {
-            info!(session = %self.path.display(), batch, "handed over in place of Pi's own compaction");
+        let (ask, token) = (held.asked.id(), held.asked.ask.token.clone());
+        if let Some((json, recorded)) = bridge::compaction(branch, &self.wanted(ask, token.as_deref())) {
+            let batch = recorded.batch();
+            info!(session = %self.path.display(), batch = batch.id, "handed over in place of Pi's own compaction");
+            self.note(batch, "handed over", "in place of Pi's own compaction");
             held.asked.compaction(RawValue::from_string(json).ok());
             return Ok(());
         }
-        let is_done = is_late || token.is_some();
-        if !is_done && self.wants_running == Some(ask) {
-            self.served.held.push(held);
-            return Ok(());
-        }
-        let job = if is_done { None } else { self.wanted_job(world, leaf, &held.asked.ask, &mut held.next_plugin)? };
-        match job {
-            Some(job) => {
+        let wanted = match is_late || token.is_some() {
+            true => Wanted::Nobody,
+            false if self.wants_running == Some(ask) => Wanted::Busy,
+            false => self.wanted_job(world, leaf, &held.asked, &mut held.next_plugin)?,
+        };
+        match wanted {
+            Wanted::Run(job) => {
                 self.wants_running = Some(ask);
-                next.jobs.push(job);
+                next.jobs.push(*job);
                 self.served.held.push(held);
             }
-            None => held.asked.compaction(None),
+            Wanted::Busy => self.served.held.push(held),
+            Wanted::Nobody => held.asked.compaction(None),
         }
         Ok(())
     }
 
     /// The batches that may stand in for Pi's compaction: the one that a token stands for, or what was made for this ask.
-    fn wanted(&self, ask: u64, token: Option<&str>) -> Vec<Recorded> {
+    fn wanted(&self, ask: AskId, token: Option<&str>) -> Vec<Recorded> {
         let pushed = self.served.pushed.as_ref().and_then(|pushed| pushed.compaction.as_ref());
         let of_token = pushed.filter(|(known, _)| token == Some(known)).map(|(_, batch)| batch);
         let is_it = |r: &&Recorded| match token {
@@ -219,6 +225,9 @@ impl Session {
 
     /// While Pi is idle it can be pushed messages and state, and asked to compact.
     fn serve_idle(&mut self, world: &World, bridges: &[Bridge], next: &mut Next) -> Result<(), StepError> {
+        if self.pending.is_empty() && self.record.later.is_empty() {
+            return Ok(());
+        }
         let Some(bridge) = bridges.iter().rev().find(|bridge| bridge.idle) else { return Ok(()) };
         let Some((leaf, branch)) = self.branch_of_pi(bridge.leaf.as_deref())? else { return Ok(()) };
         if !self.is_served(leaf, bridges) {
@@ -234,7 +243,7 @@ impl Session {
         }
         let list = self.list(world, &branch, &[], Takes::Messages)?;
         if !list.drafts.is_empty() {
-            self.told_list(&list, "pushed");
+            self.tell_list(&list, "pushed");
             self.note_push(bridge, None);
             let (push, leaf) = (number(), bridge.leaf.clone());
             bridge.conn.send(&ToPi::Push { push, leaf, entries: raw(list.drafts) });
@@ -253,11 +262,11 @@ impl Session {
         branch: &Branch,
     ) -> Result<(), StepError> {
         let due = self.due(world, branch);
-        let Some((_, batch)) = bridge::compaction(branch, &due) else { return Ok(()) };
+        let Some((_, recorded)) = bridge::compaction(branch, &due) else { return Ok(()) };
         if !self.pi_would_compact(world, leaf, branch)? {
             return Ok(());
         }
-        let token = format!("{:016x}", number());
+        let (token, batch) = (format!("{:016x}", number()), recorded.batch().id.clone());
         info!(session = %self.path.display(), batch, "Pi is idle: asked to compact");
         self.note_push(bridge, Some((token.clone(), batch)));
         bridge.conn.send(&ToPi::Compact { compact: number(), leaf: bridge.leaf.clone(), token });
@@ -282,47 +291,30 @@ impl Session {
 
     /// What is handed over now; what does not hold any more is dropped.
     fn list(&mut self, world: &World, branch: &Branch, others: &[String], takes: Takes) -> Result<List, StepError> {
-        if world.settings.dry_run {
-            return Ok(List::default());
-        }
         let list = bridge::hand_over(branch, &self.due(world, branch), others, takes);
         let session = self.path.display().to_string();
         for (recorded, stale) in &list.stale {
-            let (batch, draft) = (&recorded.batch().id, stale.index);
-            warn!(session, batch, draft, "stale, dropped whole: {}", stale.refusal);
+            let (batch, draft) = (recorded.batch(), stale.index);
+            warn!(session, batch = batch.id, draft, "stale, dropped whole: {}", stale.refusal);
             self.tally.stale += 1;
-            self.drop_pending(world, batch)?;
+            self.drop_pending(world, &batch.id)?;
+            self.note(batch, "stale", format!("draft {draft}: {}", stale.refusal));
         }
         for (recorded, why) in &list.nothing {
             info!(session, batch = recorded.batch().id, "nothing to do: {why}");
             self.drop_pending(world, &recorded.batch().id)?;
+            self.note(recorded.batch(), "left out", why.as_str());
         }
         Ok(list)
     }
 
-    fn told_list(&self, list: &List, how: &str) {
-        let session = self.path.display();
-        list.batches.iter().for_each(|batch| info!(%session, batch, "{how}"));
-        list.left_out.iter().for_each(|why| info!(%session, "left out: {why}"));
-    }
-
-    /// Marks done what Pi has appended: its receipt is on the branch, with all that it speaks of.
-    fn take_in(&mut self, world: &World, branch: &Branch) -> Result<(), StepError> {
-        let mut taken = Vec::new();
-        for recorded in &self.pending {
+    fn tell_list(&mut self, list: &List, how: &str) {
+        for (recorded, left_out) in &list.handed {
             let batch = recorded.batch();
-            let found =
-                pi_session::receipt::receipts_of(branch, &batch.plugin, batch.handler.as_str(), &batch.trigger)?;
-            if found.iter().any(|found| found.complete) {
-                taken.push(batch.id.clone());
-            }
+            info!(session = %self.path.display(), batch = batch.id, "{how}");
+            left_out.iter().for_each(|why| info!(batch = batch.id, "left out: {why}"));
+            self.note(batch, how, left_out.join("; "));
         }
-        for batch in taken {
-            info!(session = %self.path.display(), batch, "grafted: Pi has taken it");
-            self.tally.grafted += 1;
-            self.drop_pending(world, &batch)?;
-        }
-        Ok(())
     }
 }
 

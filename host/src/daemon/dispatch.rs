@@ -111,10 +111,14 @@ impl Session {
     }
 }
 
+/// A batch's id: 16 hex digits.
+pub(super) fn batch_id() -> String {
+    random()[..8].iter().map(|byte| format!("{byte:02x}")).collect()
+}
+
 fn new_batch(plugin: &Plugin, handler: Handler, reason: &str, trigger: &str, drafts: String) -> Batch {
-    let id = random()[..8].iter().map(|byte| format!("{byte:02x}")).collect();
     Batch {
-        id,
+        id: batch_id(),
         plugin: plugin.name().to_owned(),
         version: plugin.version().to_owned(),
         digest: plugin.digest().to_owned(),
@@ -123,6 +127,7 @@ fn new_batch(plugin: &Plugin, handler: Handler, reason: &str, trigger: &str, dra
         trigger: trigger.to_owned(),
         drafts,
         made_ms: now_ms(),
+        continues: None,
     }
 }
 

@@ -59,6 +59,9 @@ pub struct Left {
     pub bye: Option<String>,
 }
 
+/// A connection, and the number of an ask on it.
+pub type AskId = (u64, u64);
+
 /// An ask that waits for its answer. Dropping it answers that there is nothing, so that no failure keeps Pi waiting.
 #[derive(Debug)]
 pub struct Asked {
@@ -74,6 +77,12 @@ pub struct Asked {
 }
 
 impl Asked {
+    /// What tells it from every other ask: a bridge counts its own only.
+    #[must_use]
+    pub fn id(&self) -> AskId {
+        (self.conn.id(), self.ask.ask)
+    }
+
     /// Whether nobody waits for the answer any more: Pi aborted, or is gone.
     #[must_use]
     pub fn is_over(&self) -> bool {

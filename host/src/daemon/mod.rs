@@ -11,6 +11,7 @@ mod facts;
 pub mod feed;
 mod known;
 pub mod links;
+mod mend;
 pub mod session;
 pub mod settings;
 pub mod settled;

@@ -21,6 +21,7 @@ use crate::journal::{Batch, Handler, Intent, JournalError, Recorded, RunRecord, 
 
 use super::bridged::Served;
 use super::facts::Surroundings;
+use super::links::AskId;
 use super::world::{Met, World, unix_ms};
 
 /// Entries older than the first start of the store, less this, are history (product.md 4.3), milliseconds.
@@ -82,9 +83,9 @@ pub struct Session {
     /// Plugins whose `on-settled` runs at this moment.
     pub(super) running: BTreeSet<String>,
     /// The ask of a bridge for which a plugin makes a compaction at this moment.
-    pub(super) wants_running: Option<u64>,
+    pub(super) wants_running: Option<AskId>,
     /// The batch that was made for an ask that wants a compaction.
-    pub(super) made_for: Option<(u64, String)>,
+    pub(super) made_for: Option<(AskId, String)>,
     /// What its bridge is owed.
     pub(super) served: Served,
     /// When somebody else last wrote, Unix milliseconds.
@@ -387,7 +388,8 @@ impl Session {
     fn stands_on(&self, branch: &Branch, batch: &Batch) -> Result<bool, StepError> {
         let (plugin, handler, trigger) = (&batch.plugin, batch.handler.as_str(), &batch.trigger);
         let said = self.receipts.contains(&(plugin.clone(), handler.to_owned(), trigger.clone()));
-        Ok(said && !receipt::receipts_of(branch, plugin, handler, trigger)?.is_empty())
+        let found = if said { receipt::receipts_of(branch, plugin, handler, trigger)? } else { Vec::new() };
+        Ok(found.iter().any(|found| found.complete || found.receipt.batch == batch.id))
     }
 
     pub(super) fn source(&self) -> Arc<dyn Source> {
@@ -442,7 +444,7 @@ fn blank_record(path: &Path, id: &str, reading: &Reading) -> SessionRecord {
         last_line_at: 0,
         skipped: 0,
         later: Vec::new(),
-        bridged: None,
+        bridged: Vec::new(),
         gone_ms: None,
     }
 }

@@ -8,12 +8,11 @@ use pi_session::draft::Draft;
 use pi_session::tree::EntryIx;
 use tracing::{info, warn};
 
-use crate::journal::{Batch, Handler, Note};
-use crate::sandbox::{self, Plugin, Run, RunReport};
-use crate::wire::bridge::Ask;
-
+use super::links::{AskId, Asked};
 use super::session::{Session, StepError};
 use super::world::World;
+use crate::journal::{Batch, Handler, Note};
+use crate::sandbox::{self, Plugin, Run, RunReport};
 
 /// The grant without which no compaction can be proposed.
 const MAY_COMPACT: &str = "append:compaction";
@@ -29,7 +28,7 @@ pub struct SettledJob {
     /// Why it is made: `settled`, `boundary`; of a wanted compaction `manual`, `threshold`, `overflow`.
     pub reason: String,
     /// The ask that wants a compaction, if it is made for one.
-    pub wanted: Option<u64>,
+    pub wanted: Option<AskId>,
 }
 
 /// An `on-settled` run that was made.
@@ -43,9 +42,19 @@ pub struct SettledDone {
     /// As in [`SettledJob`].
     pub reason: String,
     /// As in [`SettledJob`].
-    pub wanted: Option<u64>,
+    pub wanted: Option<AskId>,
     /// What came of it.
     pub report: RunReport,
+}
+
+/// Who makes the compaction that Pi wants.
+pub(super) enum Wanted {
+    /// This run.
+    Run(Box<SettledJob>),
+    /// A plugin that is at work on this session: there is one such run of a plugin at a time.
+    Busy,
+    /// No plugin is left that may.
+    Nobody,
 }
 
 /// An `on-settled` run that was lost to a bug of ours.
@@ -103,23 +112,24 @@ impl Session {
         &mut self,
         world: &World,
         leaf: Option<EntryIx>,
-        ask: &Ask,
+        asked: &Asked,
         next: &mut usize,
-    ) -> Result<Option<SettledJob>, StepError> {
-        let Some(leaf) = leaf else { return Ok(None) };
+    ) -> Result<Wanted, StepError> {
         let may = |plugin: &Plugin| plugin.wants_settled() && plugin.grants().any(|grant| grant == MAY_COMPACT);
-        let Some((at, plugin)) = world.plugins.iter().enumerate().skip(*next).find(|(_, plugin)| may(plugin)) else {
-            return Ok(None);
-        };
+        let found = world.plugins.iter().enumerate().skip(*next).find(|(_, plugin)| may(plugin));
+        let (Some(leaf), Some((at, plugin))) = (leaf, found) else { return Ok(Wanted::Nobody) };
+        if self.running.contains(plugin.name()) {
+            return Ok(Wanted::Busy);
+        }
         *next = at + 1;
-        let branch = self.branch_to_compact(leaf)?;
+        let (ask, branch) = (&asked.ask, self.branch_to_compact(leaf)?);
         let reason = ask.reason.clone().unwrap_or_else(|| "manual".to_owned());
         let (notes, instructions) = (Vec::new(), ask.instructions.clone());
         let handler = sandbox::Handler::OnSettled { reason: reason.clone(), notes, instructions };
         self.running.insert(plugin.name().to_owned());
         let run = self.run(world, handler, branch, leaf)?;
-        let (plugin, wanted) = (Arc::clone(plugin), Some(ask.ask));
-        Ok(Some(SettledJob { plugin, run, asked: Vec::new(), reason, wanted }))
+        let (plugin, wanted) = (Arc::clone(plugin), Some(asked.id()));
+        Ok(Wanted::Run(Box::new(SettledJob { plugin, run, asked: Vec::new(), reason, wanted })))
     }
 
     /// The branch with what is pending, but for compactions: what is wanted now takes their place.
@@ -154,26 +164,30 @@ impl Session {
         self.record.later.retain(|note| !lost.asked.contains(note));
     }
 
-    /// A compaction that was wanted takes the place of one that was pending; whoever serves proposes nothing else.
-    fn absorb_wanted(&mut self, world: &World, done: SettledDone, ask: u64) -> Result<(), StepError> {
+    /// A compaction that was wanted takes the place of one that was pending; whoever serves proposes nothing else. One that
+    /// nobody waits for any more, since Pi's user has aborted or it took too long, is not wanted later either.
+    fn absorb_wanted(&mut self, world: &World, done: SettledDone, ask: AskId) -> Result<(), StepError> {
         self.wants_running = self.wants_running.filter(|running| *running != ask);
         let (batch, record) = self.conclude(&done.plugin, Handler::OnSettled, &done.reason, &done.trigger, done.report);
         self.runs.push(record);
-        let batch = batch.filter(|batch| {
-            let is_one = drafts(batch).len() == 1 && compacts(batch);
-            if !is_one {
-                warn!(plugin = batch.plugin, "a wanted compaction is to be proposed alone; dropped");
-            }
-            is_one
-        });
         let Some(batch) = batch else { return self.save(world, Vec::new()) };
-        let older: Vec<String> =
-            self.pending.iter().map(|r| r.batch()).filter(|b| compacts(b)).map(|b| b.id.clone()).collect();
+        let why = match (drafts(&batch).len() == 1 && compacts(&batch), self.served.waits_for(ask)) {
+            (false, _) => Some("a wanted compaction is to be proposed alone"),
+            (true, false) => Some("nobody waits for it any more"),
+            (true, true) => None,
+        };
+        if let Some(why) = why {
+            warn!(session = %self.path.display(), batch = batch.id, plugin = batch.plugin, "dropped: {why}");
+            self.note(&batch, "dropped", why);
+            return self.save(world, Vec::new());
+        }
+        let older: Vec<Batch> = self.pending.iter().map(|r| r.batch()).filter(|b| compacts(b)).cloned().collect();
         self.made_for = Some((ask, batch.id.clone()));
         self.save(world, vec![batch])?;
         for batch in older {
-            info!(session = %self.path.display(), batch, "dropped: a compaction that was wanted now takes its place");
-            self.drop_pending(world, &batch)?;
+            info!(session = %self.path.display(), batch = batch.id, "dropped: a compaction that was wanted now takes its place");
+            self.drop_pending(world, &batch.id)?;
+            self.note(&batch, "dropped", "a compaction that was wanted takes its place");
         }
         Ok(())
     }

@@ -86,7 +86,8 @@ impl Daemon {
     fn start(&self, path: PathBuf, session: Option<Session>, bell: Bell) {
         let (world, to, steps) = (Arc::clone(&self.world), self.to.clone(), Arc::clone(&self.steps));
         tokio::spawn(async move {
-            let _permit = steps.acquire_owned().await;
+            // A Pi that waits does not wait for other sessions too.
+            let _permit = if bell.asks.is_empty() { steps.acquire_owned().await.ok() } else { None };
             let at = path.clone();
             let work = tokio::task::spawn_blocking(move || step_session(&world, &at, session, bell));
             let stepped = work.await.unwrap_or_else(|panic| Stepped::panicked(&panic));

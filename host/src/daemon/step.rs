@@ -117,9 +117,8 @@ impl Session {
                 self.tally.grafted += 1;
             }
             Recovery::Partial => {
-                warn!(%session, batch = batch.id, "recovered: only a part of it stands in the file; the rest is given up");
-                self.drop_pending(world, &batch.id)?;
-                self.note(batch, "torn", "only a part of it stands in the file; the rest is given up");
+                warn!(%session, batch = batch.id, "recovered: only a part of it stands in the file; the rest is still to come");
+                world.journal.withdraw(&batch.id)?;
             }
         }
         Ok(())
@@ -188,6 +187,7 @@ impl Session {
     /// Everything pending on the leaf's branch, in order, then the `on-settled` runs.
     fn deliver_all(&mut self, world: &World) -> Result<Next, StepError> {
         let branch = Branch::of_leaf(&self.tree, self.source())?;
+        self.make_good(world, &branch)?;
         let here = |recorded: &Recorded| branch.place_of(&recorded.batch().trigger).is_some();
         let due: Vec<Recorded> = self.pending.iter().filter(|r| here(r)).cloned().collect();
         for recorded in due {

@@ -125,6 +125,7 @@ pub(super) fn receipt_of(batch: &Batch) -> Receipt {
         handler: batch.handler.as_str().to_owned(),
         reason: batch.reason.clone(),
         trigger: batch.trigger.clone(),
+        continues: batch.continues.clone(),
         ..Receipt::default()
     }
 }
@@ -174,7 +175,7 @@ pub enum Recovery {
     Withdrawn,
     /// It had been cut short and was completed: read the file's new lines, then ask again.
     Completed,
-    /// Some lines of it are in the file and the rest can no longer follow them.
+    /// Some lines of it are in the file and the rest can no longer follow them: what is missing becomes a batch of its own.
     Partial,
 }
 

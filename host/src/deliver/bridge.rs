@@ -21,6 +21,10 @@ use crate::journal::{Batch, Recorded};
 
 use super::append::receipt_of;
 
+/// When the list has so many bytes, what is left goes at the next boundary: with one batch more it is still far from the
+/// longest line of the protocol.
+const MOST_BYTES: usize = 4 << 20;
+
 /// Which drafts may be in the list.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Takes {
@@ -37,22 +41,23 @@ pub enum Takes {
 pub struct List {
     /// The drafts as JSON, in order, each batch behind its receipt.
     pub drafts: Vec<String>,
-    /// The ids of the batches in it.
-    pub batches: Vec<String>,
+    /// The batches in it, each with its edits that were left out, and why.
+    pub handed: Vec<(Recorded, Vec<String>)>,
     /// Those that do not hold any more, and why.
     pub stale: Vec<(Recorded, Stale)>,
     /// Those all of whose edits have nothing to do any more, and why.
     pub nothing: Vec<(Recorded, String)>,
-    /// Edits that were left out of batches in the list, and why.
-    pub left_out: Vec<String>,
 }
 
 /// Puts the list together for a Pi that stands on `branch`'s end, behind what `others` have put into it.
 #[must_use]
 pub fn hand_over(branch: &Branch, batches: &[Recorded], others: &[String], takes: Takes) -> List {
     let mut handover = Handover::new(branch, others.iter().map(String::as_str));
-    let mut list = List::default();
+    let (mut list, mut bytes) = (List::default(), 0);
     for recorded in batches {
+        if bytes > MOST_BYTES {
+            break;
+        }
         let batch = recorded.batch();
         let accepted = match holds(branch, batch) {
             Ok(accepted) => accepted,
@@ -66,9 +71,9 @@ pub fn hand_over(branch: &Branch, batches: &[Recorded], others: &[String], takes
         }
         match handover.offer(&accepted, &receipt_of(batch)) {
             Ok(Offered::Handed(handed)) => {
+                bytes += handed.drafts.iter().map(String::len).sum::<usize>();
                 list.drafts.extend(handed.drafts);
-                list.batches.push(batch.id.clone());
-                list.left_out.extend(told(&handed.left_out));
+                list.handed.push((recorded.clone(), told(&handed.left_out).collect()));
             }
             Ok(Offered::Nothing(left_out)) => {
                 let why = told(&left_out).collect::<Vec<_>>().join("; ");
@@ -81,13 +86,13 @@ pub fn hand_over(branch: &Branch, batches: &[Recorded], others: &[String], takes
     list
 }
 
-/// The first of `batches` that can stand in for Pi's own compaction on `branch`, as JSON, with its batch's id.
+/// The first of `batches` that can stand in for Pi's own compaction on `branch`, as JSON, with its batch.
 #[must_use]
-pub fn compaction(branch: &Branch, batches: &[Recorded]) -> Option<(String, String)> {
+pub fn compaction(branch: &Branch, batches: &[Recorded]) -> Option<(String, Recorded)> {
     batches.iter().find_map(|recorded| {
         let accepted = holds(branch, recorded.batch()).ok()?;
         let json = handover::compaction(branch, &accepted, &receipt_of(recorded.batch())).ok()??;
-        Some((json, recorded.batch().id.clone()))
+        Some((json, recorded.clone()))
     })
 }
 

@@ -36,9 +36,9 @@ pub struct SessionRecord {
     /// The `on-settled` runs that are asked for.
     #[serde(default)]
     pub later: Vec<Note>,
-    /// The Pi whose bridge has it open; until that Pi says that it leaves, or has ended.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub bridged: Option<Process>,
+    /// The Pis whose bridges have it open: each until it says that it leaves, or has ended.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub bridged: Vec<Process>,
     /// Since when its file is not there although something is left to do, Unix milliseconds.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub gone_ms: Option<i64>,
@@ -106,6 +106,9 @@ pub struct Batch {
     pub drafts: String,
     /// When it was proposed, Unix milliseconds.
     pub made_ms: i64,
+    /// The batch of which this one holds what was missing in the file.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub continues: Option<String>,
 }
 
 /// A write that was about to happen.

@@ -242,12 +242,17 @@ impl Journal {
     /// # Errors
     /// [`JournalError::Failed`].
     pub fn finish(&self, recorded: Recorded) -> Result<()> {
+        self.write(Durability::Immediate, |txn| remove_pending(txn, &recorded))
+    }
+
+    /// Puts what of a batch is still to be grafted in its place, in one transaction.
+    ///
+    /// # Errors
+    /// [`JournalError::Failed`]: the old one is still pending.
+    pub fn replace(&self, recorded: &Recorded, batch: Batch) -> Result<Recorded> {
         self.write(Durability::Immediate, |txn| {
-            let mut intents = txn.open_table(INTENTS).map_err(JournalError::failed)?;
-            intents.remove(recorded.batch.id.as_str()).map_err(JournalError::failed)?;
-            let mut pending = txn.open_table(PENDING).map_err(JournalError::failed)?;
-            pending.remove((recorded.session.0, recorded.number)).map_err(JournalError::failed)?;
-            Ok(())
+            remove_pending(txn, recorded)?;
+            put_pending(txn, recorded.session, batch)
         })
     }
 
@@ -329,6 +334,14 @@ fn put_runs(txn: &WriteTransaction, runs: &[RunRecord]) -> Result<()> {
         }
         table.insert((run.at_ms, number), encode(run)?.as_str()).map_err(JournalError::failed)?;
     }
+    Ok(())
+}
+
+fn remove_pending(txn: &WriteTransaction, recorded: &Recorded) -> Result<()> {
+    let mut intents = txn.open_table(INTENTS).map_err(JournalError::failed)?;
+    intents.remove(recorded.batch.id.as_str()).map_err(JournalError::failed)?;
+    let mut pending = txn.open_table(PENDING).map_err(JournalError::failed)?;
+    pending.remove((recorded.session.0, recorded.number)).map_err(JournalError::failed)?;
     Ok(())
 }
 

@@ -24,7 +24,8 @@ fn now() -> Contract {
 fn released() -> Vec<(String, Contract)> {
     let versions = fs::read_dir(api().join("wit-released")).expect("there are released versions");
     let versions = versions.map(|entry| entry.expect("an entry").path());
-    let read = |dir: PathBuf| (dir.file_name().unwrap().to_string_lossy().into_owned(), read(&dir).expect("WIT"));
+    let name = |dir: &Path| dir.file_name().expect("a version's name").to_string_lossy().into_owned();
+    let read = |dir: PathBuf| (name(&dir), read(&dir).expect("WIT"));
     versions.map(read).collect()
 }
 

@@ -1,0 +1,78 @@
+//! Making good what is only half there: a receipt on the branch that lacks some of its drafts (product.md 4.5).
+//!
+//! It comes from a write that was cut short and written behind, or from a Pi whose disk was full. What did land stays; the
+//! drafts that are missing become a batch that says which one it continues. What no longer holds is told when it is
+//! delivered.
+
+use pi_session::branch::Branch;
+use pi_session::draft::Draft;
+use pi_session::receipt::{self, Found};
+use tracing::{info, warn};
+
+use crate::journal::{Batch, Recorded};
+
+use super::dispatch::batch_id;
+use super::session::{Session, StepError};
+use super::world::{World, now_ms};
+
+impl Session {
+    /// Marks done what is on the branch with all that its receipt speaks of.
+    pub(super) fn take_in(&mut self, world: &World, branch: &Branch) -> Result<(), StepError> {
+        for recorded in self.pending.clone() {
+            if receipts(branch, recorded.batch())?.iter().any(|found| found.complete) {
+                self.taken(world, recorded.batch())?;
+            }
+        }
+        Ok(())
+    }
+
+    /// The same; and of a batch whose receipt lacks some drafts, those become one that continues it. Only while nobody is
+    /// writing it: a Pi appends its drafts one by one.
+    pub(super) fn make_good(&mut self, world: &World, branch: &Branch) -> Result<(), StepError> {
+        for recorded in self.pending.clone() {
+            let (batch, found) = (recorded.batch(), receipts(branch, recorded.batch())?);
+            if found.iter().any(|found| found.complete) {
+                self.taken(world, batch)?;
+            } else if let Some(half) = found.iter().find(|found| found.receipt.batch == batch.id) {
+                self.go_on_with(world, &recorded, branch, half.place)?;
+            }
+        }
+        Ok(())
+    }
+
+    fn taken(&mut self, world: &World, batch: &Batch) -> Result<(), StepError> {
+        let session = self.path.display();
+        if self.record.bridged.is_empty() {
+            info!(%session, batch = batch.id, "done: the file already holds its receipt");
+            self.note(batch, "grafted", "the file already holds its receipt");
+        } else {
+            info!(%session, batch = batch.id, "grafted: Pi has taken it");
+            self.tally.grafted += 1;
+            self.note(batch, "grafted", "Pi has taken it");
+        }
+        self.drop_pending(world, &batch.id)
+    }
+
+    fn go_on_with(&mut self, world: &World, half: &Recorded, branch: &Branch, place: u32) -> Result<(), StepError> {
+        let batch = half.batch();
+        // What cannot be read as drafts any more is told as stale when it is delivered.
+        let Ok(drafts) = Draft::list_from_json(&batch.drafts) else { return Ok(()) };
+        let missing = receipt::missing(branch, place, &drafts)?;
+        if missing.is_empty() {
+            return self.taken(world, batch);
+        }
+        let missing: Vec<String> = missing.iter().map(|index| drafts[*index as usize].to_json()).collect();
+        let (id, made_ms, continues) = (batch_id(), now_ms(), Some(batch.id.clone()));
+        let rest = Batch { id, made_ms, continues, drafts: format!("[{}]", missing.join(",")), ..batch.clone() };
+        let text = format!("{} of {} drafts are missing; batch {} brings them", missing.len(), drafts.len(), rest.id);
+        warn!(session = %self.path.display(), batch = batch.id, "torn: {text}");
+        self.note(batch, "torn", text);
+        let rest = world.journal.replace(half, rest)?;
+        self.pending.iter_mut().filter(|known| *known == half).for_each(|known| *known = rest.clone());
+        Ok(())
+    }
+}
+
+fn receipts(branch: &Branch, batch: &Batch) -> Result<Vec<Found>, StepError> {
+    Ok(receipt::receipts_of(branch, &batch.plugin, batch.handler.as_str(), &batch.trigger)?)
+}
