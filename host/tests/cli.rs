@@ -2,66 +2,13 @@
 
 use std::fs;
 use std::io::{Read, Write};
-use std::path::{Path, PathBuf};
-use std::process::{Command, Output, Stdio};
+use std::process::{Output, Stdio};
 
 use serde_json::{Value, json};
 
-/// A home of its own for each test, so that nobody's config or sessions get in.
-struct Home(tempfile::TempDir);
+mod home;
 
-impl Home {
-    fn new() -> Home {
-        Home(tempfile::tempdir().expect("a temporary directory"))
-    }
-
-    fn path(&self, name: &str) -> PathBuf {
-        self.0.path().join(name)
-    }
-
-    fn command(&self, args: &[&str]) -> Command {
-        let mut command = Command::new(env!("CARGO_BIN_EXE_pi-graft"));
-        command.args(args).current_dir(self.0.path()).env_clear().env("HOME", self.0.path());
-        command
-    }
-
-    fn run(&self, args: &[&str]) -> Output {
-        self.command(args).stdin(Stdio::null()).output().expect("the binary runs")
-    }
-
-    /// Runs it with this on its standard input.
-    fn feed(&self, args: &[&str], input: &str) -> Output {
-        let mut command = self.command(args);
-        let mut child = command
-            .stdin(Stdio::piped())
-            .stdout(Stdio::piped())
-            .stderr(Stdio::piped())
-            .spawn()
-            .expect("the binary runs");
-        child.stdin.take().expect("it was piped").write_all(input.as_bytes()).expect("it reads");
-        child.wait_with_output().expect("it ends")
-    }
-
-    /// The JSON that it prints when all is well.
-    fn json(&self, args: &[&str]) -> Value {
-        let output = self.run(args);
-        assert_eq!(output.status.code(), Some(0), "{args:?}: {}", said(&output));
-        document(&output)
-    }
-
-    /// A copy of a case, in the place where Pi keeps sessions.
-    fn session(&self, case: &str, id: &str) -> PathBuf {
-        let dir = self.path(".pi/agent/sessions/--work--");
-        fs::create_dir_all(&dir).expect("made");
-        let path = dir.join(format!("2026-12-01T16-19-01-469Z_{id}.jsonl"));
-        fs::copy(cases().join(case), &path).expect("copied");
-        path
-    }
-}
-
-fn cases() -> PathBuf {
-    Path::new(env!("CARGO_MANIFEST_DIR")).join("../tests/cases")
-}
+use home::{Home, cases, said, stderr};
 
 fn case(name: &str) -> String {
     cases().join(name).to_str().expect("a plain path").to_owned()
@@ -69,14 +16,6 @@ fn case(name: &str) -> String {
 
 fn document(output: &Output) -> Value {
     serde_json::from_slice(&output.stdout).unwrap_or_else(|e| panic!("{e}: {}", said(output)))
-}
-
-fn said(output: &Output) -> String {
-    format!("{}\n{}", String::from_utf8_lossy(&output.stdout), String::from_utf8_lossy(&output.stderr))
-}
-
-fn stderr(output: &Output) -> String {
-    String::from_utf8_lossy(&output.stderr).into_owned()
 }
 
 #[test]
@@ -141,8 +80,8 @@ fn a_valid_session_exits_with_0_and_a_broken_one_with_1() {
 #[test]
 fn a_session_is_found_by_its_id_or_the_beginning_of_it() {
     let home = Home::new();
-    let path = home.session("real/01_plain_chat.jsonl", "01aa-first");
-    home.session("real/03_manual_compact.jsonl", "01ab-second");
+    let path = home.case("real/01_plain_chat.jsonl", "01aa-first");
+    home.case("real/03_manual_compact.jsonl", "01ab-second");
     for name in ["01aa-first", "01aa"] {
         let found = home.json(&["session", "validate", name, "--json"]);
         assert_eq!(found["path"], json!(path.display().to_string()));
@@ -158,8 +97,8 @@ fn a_session_is_found_by_its_id_or_the_beginning_of_it() {
 #[test]
 fn sessions_are_listed_one_a_line() {
     let home = Home::new();
-    home.session("real/01_plain_chat.jsonl", "01aa");
-    home.session("odd/17_missing_header.jsonl", "nothing");
+    home.case("real/01_plain_chat.jsonl", "01aa");
+    home.case("odd/17_missing_header.jsonl", "nothing");
     let output = home.run(&["session", "ls", "--json"]);
     let lines: Vec<_> = output.stdout.split(|b| *b == b'\n').filter(|line| !line.is_empty()).collect();
     assert_eq!(lines.len(), 1, "what is no session is not listed: {}", said(&output));
@@ -173,7 +112,7 @@ fn sessions_are_listed_one_a_line() {
 #[test]
 fn drafts_are_appended_behind_the_leaf_and_the_file_before_stays_as_it_was() {
     let home = Home::new();
-    let path = home.session("real/01_plain_chat.jsonl", "01aa");
+    let path = home.case("real/01_plain_chat.jsonl", "01aa");
     let before = fs::read(&path).expect("read");
     let leaf = home.json(&["session", "context", "01aa", "--json"])["leafId"].clone();
     let drafts = r#"[{"type":"custom","customType":"my.note","data":{"n":1}},
@@ -200,7 +139,7 @@ fn drafts_are_appended_behind_the_leaf_and_the_file_before_stays_as_it_was() {
 #[test]
 fn one_bad_draft_and_nothing_is_written() {
     let home = Home::new();
-    let path = home.session("real/01_plain_chat.jsonl", "01aa");
+    let path = home.case("real/01_plain_chat.jsonl", "01aa");
     let before = fs::read(&path).expect("read");
     for (drafts, rule) in [
         (r#"[{"type":"custom","customType":"a"},{"type":"custom"}]"#, "S12.4"),
@@ -231,7 +170,7 @@ fn old_new_and_unfinished_sessions_are_not_appended_to() {
         ("odd/42c_last_line_number.jsonl", "S2.2"),
     ];
     for (case, rule) in cases {
-        let path = home.session(case, "x");
+        let path = home.case(case, "x");
         let before = fs::read(&path).expect("read");
         let drafts = r#"[{"type":"custom","customType":"a"}]"#;
         let output = home.feed(&["session", "append", "x", "--drafts", "-", "--json"], drafts);
@@ -244,7 +183,7 @@ fn old_new_and_unfinished_sessions_are_not_appended_to() {
 #[test]
 fn a_half_line_is_waited_for_and_a_torn_one_is_ended_first() {
     let home = Home::new();
-    let path = home.session("real/01_plain_chat.jsonl", "01aa");
+    let path = home.case("real/01_plain_chat.jsonl", "01aa");
     let mut file = fs::File::options().append(true).open(&path).expect("opened");
     file.write_all(b"{\"type\":\"mess").expect("written");
     let drafts = r#"[{"type":"custom","customType":"a"}]"#;
@@ -262,7 +201,7 @@ fn a_half_line_is_waited_for_and_a_torn_one_is_ended_first() {
 #[test]
 fn a_leaf_that_is_not_the_last_entry_is_said() {
     let home = Home::new();
-    home.session("real/01_plain_chat.jsonl", "01aa");
+    home.case("real/01_plain_chat.jsonl", "01aa");
     let shown = home.json(&["session", "show", "01aa", "--json"]);
     let first = shown["entries"][2]["id"].as_str().expect("an id").to_owned();
     let args = ["session", "append", "01aa", "--drafts", "-", "--leaf", &first];

@@ -7,53 +7,20 @@ use std::process::{Command, Output, Stdio};
 use serde_json::{Value, json};
 
 /// A home of its own for each test.
-struct Home(tempfile::TempDir);
+mod home;
 
-impl Home {
-    fn new() -> Home {
-        Home(tempfile::tempdir().expect("a temporary directory"))
-    }
+use home::{Home, said};
 
-    fn path(&self, name: &str) -> PathBuf {
-        self.0.path().join(name)
-    }
-
-    /// Runs it; `PATH` is empty, so that no tool of this machine is found.
-    fn run(&self, args: &[&str]) -> Output {
-        let mut command = Command::new(env!("CARGO_BIN_EXE_pi-graft"));
-        command.args(args).current_dir(self.0.path()).env_clear().env("HOME", self.0.path()).env("PATH", "");
-        command.stdin(Stdio::null()).output().expect("the binary runs")
-    }
-
-    fn json(&self, args: &[&str]) -> Value {
-        let output = self.run(args);
-        assert_eq!(output.status.code(), Some(0), "{args:?}: {}", said(&output));
-        serde_json::from_slice(&output.stdout).expect("JSON")
-    }
-
-    /// Fails with this code; gives what it says.
-    fn fails(&self, code: i32, args: &[&str]) -> String {
-        let output = self.run(args);
-        assert_eq!(output.status.code(), Some(code), "{args:?}: {}", said(&output));
-        said(&output)
-    }
-
-    /// A config with one installed plugin called `scripted` and these grants, checked.
-    fn check_config(&self, grants: &[&str]) -> Output {
-        let text = format!("[[plugin]]\nname = \"scripted\"\ngrants = {}\n", json!(grants));
-        fs::write(self.path("config.toml"), text).expect("written");
-        self.run(&["--config", "config.toml", "config", "check"])
-    }
-
-    /// The copy of the installed plugin `scripted`.
-    fn copy(&self) -> PathBuf {
-        self.path(".local/share/pi-graft/plugins/scripted.wasm")
-    }
+/// A config with one installed plugin called `scripted` and these grants, checked.
+fn check_config(home: &Home, grants: &[&str]) -> Output {
+    let text = format!("[[plugin]]\nname = \"scripted\"\ngrants = {}\n", json!(grants));
+    fs::write(home.path("config.toml"), text).expect("written");
+    home.run(&["--config", "config.toml", "config", "check"])
 }
 
-fn said(output: &Output) -> String {
-    let text = |bytes: &[u8]| String::from_utf8_lossy(bytes).into_owned();
-    text(&output.stdout) + &text(&output.stderr)
+/// The copy of the installed plugin `scripted`.
+fn copy(home: &Home) -> PathBuf {
+    home.path(".local/share/pi-graft/plugins/scripted.wasm")
 }
 
 /// The guest whose config says what it does.
@@ -117,32 +84,32 @@ fn replaced(bytes: &[u8], from: &[u8], to: &[u8]) -> Vec<u8> {
 #[test]
 fn an_installed_plugin_is_found_by_its_name_until_it_is_removed() {
     let home = Home::new();
-    assert!(said(&home.check_config(&[])).contains("no plugin \"scripted\" is shipped or installed"));
+    assert!(said(&check_config(&home, &[])).contains("no plugin \"scripted\" is shipped or installed"));
     home.json(&["plugin", "install", &scripted(), "--json"]);
-    assert_eq!(home.check_config(&[]).status.code(), Some(0));
+    assert_eq!(check_config(&home, &[]).status.code(), Some(0));
     let list = home.json(&["plugin", "list", "--json"]);
     let names: Vec<_> = list.as_array().expect("a list").iter().map(|row| (&row["name"], &row["from"])).collect();
     assert!(names.contains(&(&json!("auto-compact"), &json!("shipped"))));
     assert!(names.contains(&(&json!("scripted"), &json!("installed"))));
     home.json(&["plugin", "remove", "scripted", "--json"]);
-    assert!(!home.copy().exists());
-    assert_eq!(home.check_config(&[]).status.code(), Some(1));
+    assert!(!copy(&home).exists());
+    assert_eq!(check_config(&home, &[]).status.code(), Some(1));
 }
 
 #[test]
 fn a_changed_copy_is_refused_until_it_is_accepted() {
     let home = Home::new();
     home.json(&["plugin", "install", &scripted(), "--name", "scripted", "--json"]);
-    let mut bytes = fs::read(home.copy()).expect("the copy");
+    let mut bytes = fs::read(copy(&home)).expect("the copy");
     // One more custom section, empty: another file, and as good a component.
     bytes.extend([0, 2, 1, b'x']);
-    fs::write(home.copy(), bytes).expect("changed");
-    let output = home.check_config(&[]);
+    fs::write(copy(&home), bytes).expect("changed");
+    let output = check_config(&home, &[]);
     assert_eq!(output.status.code(), Some(1));
     assert!(said(&output).contains("was changed since it was installed"), "{}", said(&output));
     assert!(home.fails(1, &["plugin", "list"]).contains("plugin install"));
-    home.json(&["plugin", "install", &home.copy().display().to_string(), "--json"]);
-    assert_eq!(home.check_config(&[]).status.code(), Some(0));
+    home.json(&["plugin", "install", &copy(&home).display().to_string(), "--json"]);
+    assert_eq!(check_config(&home, &[]).status.code(), Some(0));
 }
 
 #[test]
@@ -151,15 +118,15 @@ fn a_config_grants_an_installed_plugin_only_what_was_accepted_for_it() {
     let config = needs(&["append:custom"]);
     let installed = home.json(&["plugin", "install", &scripted(), "--plugin-config", &config, "--json"]);
     assert_eq!(installed["grants"], json!(["append:custom"]));
-    assert_eq!(home.check_config(&["append:custom"]).status.code(), Some(0));
-    let output = home.check_config(&["append:custom", "session:raw"]);
+    assert_eq!(check_config(&home, &["append:custom"]).status.code(), Some(0));
+    let output = check_config(&home, &["append:custom", "session:raw"]);
     assert_eq!(output.status.code(), Some(1));
     assert!(said(&output).contains("session:raw was not accepted"), "{}", said(&output));
     let wider = ["--grant", "append:custom", "--grant", "session:raw"];
     let args: Vec<_> = ["plugin", "install", &scripted(), "--json"].into_iter().map(str::to_owned).collect();
     let args: Vec<&str> = args.iter().map(String::as_str).chain(wider).collect();
     home.json(&args);
-    assert_eq!(home.check_config(&["append:custom", "session:raw"]).status.code(), Some(0));
+    assert_eq!(check_config(&home, &["append:custom", "session:raw"]).status.code(), Some(0));
 }
 
 /// What was accepted when it was installed grants nothing: that is for the config, by name.

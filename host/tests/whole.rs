@@ -7,45 +7,9 @@ use std::time::{Duration, SystemTime};
 
 use serde_json::Value;
 
-struct Home(tempfile::TempDir);
+mod home;
 
-impl Home {
-    fn new() -> Home {
-        Home(tempfile::tempdir().expect("a temporary directory"))
-    }
-
-    fn path(&self, name: &str) -> PathBuf {
-        self.0.path().join(name)
-    }
-
-    /// A copy of a case where Pi keeps sessions, written a day ago.
-    fn session(&self, case: &str) -> PathBuf {
-        let dir = self.path(".pi/agent/sessions/--work--");
-        fs::create_dir_all(&dir).expect("made");
-        let path = dir.join("2026-12-01T16-19-01-469Z_abc.jsonl");
-        let cases = Path::new(env!("CARGO_MANIFEST_DIR")).join("../tests/cases");
-        fs::copy(cases.join(case), &path).expect("copied");
-        let day_ago = SystemTime::now() - Duration::from_secs(86_400);
-        File::options().append(true).open(&path).and_then(|file| file.set_modified(day_ago)).expect("an old time");
-        path
-    }
-
-    fn run(&self, args: &[&str]) -> Output {
-        let mut command = Command::new(env!("CARGO_BIN_EXE_pi-graft"));
-        command.args(args).current_dir(self.0.path()).env_clear().env("HOME", self.0.path());
-        command.output().expect("the binary runs")
-    }
-
-    fn json(&self, args: &[&str]) -> Value {
-        let output = self.run(args);
-        assert_eq!(output.status.code(), Some(0), "{args:?}: {}", stderr(&output));
-        serde_json::from_slice(&output.stdout).expect("one JSON document")
-    }
-}
-
-fn stderr(output: &Output) -> String {
-    String::from_utf8_lossy(&output.stderr).into_owned()
-}
+use home::{Home, stderr};
 
 fn touch(path: &Path) {
     File::options().append(true).open(path).and_then(|f| f.set_modified(SystemTime::now())).expect("touched");
@@ -57,7 +21,7 @@ const REAL: &str = "real/09_fork_clone_source.jsonl";
 #[test]
 fn a_session_is_migrated_in_place_and_the_old_one_kept() {
     let home = Home::new();
-    let path = home.session(OLD);
+    let path = home.case(OLD, "abc");
     let (old, time) =
         (fs::read(&path).expect("read"), fs::metadata(&path).and_then(|m| m.modified()).expect("its time"));
     let said = home.json(&["session", "migrate", "abc", "--in-place", "--json"]);
@@ -75,7 +39,7 @@ fn a_session_is_migrated_in_place_and_the_old_one_kept() {
 #[test]
 fn somebody_at_work_is_not_disturbed_unless_forced() {
     let home = Home::new();
-    let path = home.session(OLD);
+    let path = home.case(OLD, "abc");
     touch(&path);
     let old = fs::read(&path).expect("read");
     for command in [&["session", "migrate", "abc", "--in-place"][..], &["session", "rm", "abc", "--permanently"]] {
@@ -93,7 +57,7 @@ fn somebody_at_work_is_not_disturbed_unless_forced() {
 #[test]
 fn a_migrated_copy_goes_elsewhere_and_never_over_a_file() {
     let home = Home::new();
-    let path = home.session(OLD);
+    let path = home.case(OLD, "abc");
     let old = fs::read(&path).expect("read");
     assert_eq!(home.run(&["session", "migrate", "abc", "-o", "new.jsonl"]).status.code(), Some(0));
     let copy = fs::read_to_string(home.path("new.jsonl")).expect("written");
@@ -108,7 +72,7 @@ fn a_migrated_copy_goes_elsewhere_and_never_over_a_file() {
 #[test]
 fn a_fork_goes_where_pi_looks_for_it_and_means_the_same() {
     let home = Home::new();
-    let path = home.session(REAL);
+    let path = home.case(REAL, "abc");
     let old = fs::read(&path).expect("read");
     let beside = home.json(&["session", "fork", "abc", "--json"]);
     let new = PathBuf::from(beside["path"].as_str().expect("a path"));
@@ -128,14 +92,14 @@ fn a_fork_goes_where_pi_looks_for_it_and_means_the_same() {
 #[test]
 fn what_is_removed_goes_to_the_trash_where_there_is_one() {
     let home = Home::new();
-    let path = home.session(REAL);
+    let path = home.case(REAL, "abc");
     let output = home.run(&["session", "rm", "abc"]);
     assert_eq!(output.status.code(), Some(2));
     assert!(stderr(&output).contains("--permanently") && path.exists());
     let trash = home.path(".local/share/Trash");
     fs::create_dir_all(&trash).expect("a desktop");
     for name in ["2026-12-01T16-19-01-469Z_abc.jsonl", "2026-12-01T16-19-01-469Z_abc.jsonl.2"] {
-        let path = home.session(REAL);
+        let path = home.case(REAL, "abc");
         let said = home.json(&["session", "rm", "abc", "--json"]);
         assert_eq!(said["trash"], trash.join("files").join(name).to_str().expect("plain"));
         let note = fs::read_to_string(trash.join("info").join(format!("{name}.trashinfo"))).expect("a note");
@@ -147,7 +111,7 @@ fn what_is_removed_goes_to_the_trash_where_there_is_one() {
 #[test]
 fn the_trash_has_the_reader_s_time_and_a_path_as_in_a_url() {
     let home = Home::new();
-    let odd = home.session(REAL).with_file_name("50% é\nb.jsonl");
+    let odd = home.case(REAL, "abc").with_file_name("50% é\nb.jsonl");
     fs::rename(odd.with_file_name("2026-12-01T16-19-01-469Z_abc.jsonl"), &odd).expect("renamed");
     let trash = home.path(".local/share/Trash");
     fs::create_dir_all(&trash).expect("a desktop");

@@ -2,7 +2,8 @@
 #![allow(dead_code, reason = "each test file takes what it needs")]
 
 use std::fs;
-use std::path::PathBuf;
+use std::io::Write;
+use std::path::{Path, PathBuf};
 use std::process::{Command, Output, Stdio};
 use std::time::{Duration, SystemTime};
 
@@ -40,16 +41,43 @@ impl Home {
         path
     }
 
-    /// The program with these arguments.
+    /// A copy of a case, where Pi keeps sessions, last written a day ago.
+    pub fn case(&self, case: &str, id: &str) -> PathBuf {
+        self.file(id, &fs::read(cases().join(case)).expect("a case"))
+    }
+
+    /// The program with these arguments; `PATH` is empty, so that no tool of this machine is found.
     pub fn command(&self, args: &[&str]) -> Command {
         let mut command = Command::new(env!("CARGO_BIN_EXE_pi-graft"));
-        command.args(args).current_dir(self.0.path()).env_clear().env("HOME", self.0.path()).stdin(Stdio::null());
+        command
+            .args(args)
+            .current_dir(self.0.path())
+            .env_clear()
+            .env("HOME", self.0.path())
+            .env("PATH", "")
+            .stdin(Stdio::null());
         command
     }
 
     /// What it says.
     pub fn run(&self, args: &[&str]) -> Output {
         self.command(args).output().expect("the binary runs")
+    }
+
+    /// Runs it with this on its standard input.
+    pub fn feed(&self, args: &[&str], input: &str) -> Output {
+        let mut command = self.command(args);
+        let piped = command.stdin(Stdio::piped()).stdout(Stdio::piped()).stderr(Stdio::piped());
+        let mut child = piped.spawn().expect("the binary runs");
+        child.stdin.take().expect("it was piped").write_all(input.as_bytes()).expect("it reads");
+        child.wait_with_output().expect("it ends")
+    }
+
+    /// Fails with this code; gives what it says.
+    pub fn fails(&self, code: i32, args: &[&str]) -> String {
+        let output = self.run(args);
+        assert_eq!(output.status.code(), Some(code), "{args:?}: {}", said(&output));
+        said(&output)
     }
 
     /// The text that it prints when all is well.
@@ -72,6 +100,16 @@ impl Home {
         assert_eq!(output.status.code(), Some(0), "{args:?}: {}", stderr(&output));
         String::from_utf8(output.stdout).expect("text")
     }
+}
+
+/// The case files.
+pub fn cases() -> PathBuf {
+    Path::new(env!("CARGO_MANIFEST_DIR")).join("../tests/cases")
+}
+
+/// What it said, on both.
+pub fn said(output: &Output) -> String {
+    String::from_utf8_lossy(&output.stdout).into_owned() + &stderr(output)
 }
 
 /// What it said on standard error.
