@@ -2,8 +2,8 @@
 
 use std::fs::{self, File};
 use std::path::{Path, PathBuf};
-use std::process::{Command, Output};
-use std::time::{Duration, SystemTime};
+use std::process::Command;
+use std::time::SystemTime;
 
 use serde_json::Value;
 
