@@ -1,6 +1,5 @@
 //! `pi-graft bridge`: puts the extension that connects a running Pi with the daemon where Pi finds it.
 
-use std::fs::DirBuilder;
 use std::io;
 use std::path::{Path, PathBuf};
 
@@ -11,6 +10,7 @@ use crate::config::Env;
 
 use super::failure::{Failure, Outcome};
 use super::out::Out;
+use super::put::{put, take_away};
 
 /// The extension, as it is shipped.
 const EXTENSION: &str = include_str!("../../bridge/pi-graft.ts");
@@ -100,31 +100,16 @@ fn install(place: &Place, out: &mut Out) -> Result<Outcome, Failure> {
     if look(&path)? == Found::Foreign && !place.force {
         return Err(Failure::problem(format!("{}: not ours; --force to replace it", path.display())));
     }
-    write(&path, EXTENSION).map_err(|e| at(&path, e))?;
+    put(&path, EXTENSION).map_err(|e| at(&path, e))?;
     if let Some(dir) = &place.package {
         let manifest = dir.join("package.json");
-        write(&manifest, &package()).map_err(|e| at(&manifest, e))?;
+        put(&manifest, &package()).map_err(|e| at(&manifest, e))?;
     }
     let next = match &place.package {
         Some(dir) => format!("install it with `pi install {}`", dir.display()),
         None => "Pi loads it at its next start; in a running one, /reload".to_owned(),
     };
     tell(out, json!({ "path": path }), &format!("{} written; {next}", path.display()))
-}
-
-/// Written beside and renamed: a Pi that reads it at this moment sees the old one or the new one.
-#[expect(clippy::disallowed_methods, reason = "an extension of Pi's, no session")]
-fn write(path: &Path, text: &str) -> io::Result<()> {
-    let dir = path.parent().unwrap_or(Path::new("."));
-    DirBuilder::new().recursive(true).create(dir)?;
-    let beside = path.with_extension("new");
-    write_file(&beside, text)?;
-    std::fs::rename(&beside, path)
-}
-
-#[expect(clippy::disallowed_methods, reason = "an extension of Pi's, no session")]
-fn write_file(path: &Path, text: &str) -> io::Result<()> {
-    std::fs::write(path, text)
 }
 
 fn package() -> String {
@@ -151,13 +136,8 @@ fn remove(place: &Place, out: &mut Out) -> Result<Outcome, Failure> {
         }
         _ => {}
     }
-    remove_file(&path).map_err(|e| at(&path, e))?;
+    take_away(&path).map_err(|e| at(&path, e))?;
     tell(out, json!({ "path": path }), &format!("{} removed; a running Pi has it until /reload", path.display()))
-}
-
-#[expect(clippy::disallowed_methods, reason = "an extension of Pi's, no session")]
-fn remove_file(path: &Path) -> io::Result<()> {
-    std::fs::remove_file(path)
 }
 
 fn tell(out: &mut Out, json: serde_json::Value, text: &str) -> Result<Outcome, Failure> {

@@ -19,7 +19,9 @@ mod paint;
 mod plugin;
 mod preview;
 mod progress;
+mod put;
 mod run;
+mod service;
 mod session;
 mod shell;
 mod text;
@@ -80,6 +82,9 @@ pub enum Command {
     /// Connect running Pis with the daemon: install, remove or look for the extension that does it.
     #[command(subcommand)]
     Bridge(bridge::Command),
+    /// Have the daemon started at login, and again after a failure.
+    #[command(subcommand)]
+    Service(service::Command),
     /// Print completions for a shell.
     Completions(shell::Completions),
     /// Print the manual page, or write a page for each command into a directory.
@@ -123,6 +128,7 @@ fn run(cli: &Cli) -> Result<Outcome, Failure> {
         Command::Plugin(command) => plugin::run(command, &mut out),
         Command::Config(command) => config::run(command, cli.config.as_deref(), &mut out),
         Command::Bridge(command) => bridge::run(command, &mut out),
+        Command::Service(command) => service::run(command, cli.config.as_deref(), &mut out),
         Command::Completions(command) => command.run(&mut out),
         Command::Man(command) => command.run(&mut out),
     }?;

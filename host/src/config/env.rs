@@ -52,13 +52,20 @@ impl Env {
         self.home.as_deref().ok_or(ConfigError::NoHome)
     }
 
+    /// Where programs keep what their user configures.
+    ///
+    /// # Errors
+    /// [`ConfigError::NoHome`].
+    pub fn config_home(&self) -> Result<PathBuf, ConfigError> {
+        self.config_home.clone().map_or_else(|| Ok(self.home()?.join(".config")), Ok)
+    }
+
     /// Where the user's config stands, whether or not it is there.
     ///
     /// # Errors
     /// [`ConfigError::NoHome`].
     pub fn config_file(&self) -> Result<PathBuf, ConfigError> {
-        let base = self.config_home.clone().map_or_else(|| Ok(self.home()?.join(".config")), Ok)?;
-        Ok(base.join("pi-graft/config.toml"))
+        Ok(self.config_home()?.join("pi-graft/config.toml"))
     }
 
     /// Where state is kept unless the config says otherwise.
