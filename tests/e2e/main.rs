@@ -8,6 +8,7 @@ mod bridged;
 mod control;
 mod crash;
 mod facts;
+mod failures;
 mod follow;
 mod grow;
 mod hostile;

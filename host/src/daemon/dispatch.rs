@@ -5,8 +5,9 @@ use pi_session::tree::EntryIx;
 use tracing::{debug, info, warn};
 
 use crate::journal::{About, Batch, Handler, Note, RunRecord};
-use crate::sandbox::{self, Plugin, Run, RunReport};
+use crate::sandbox::{self, Plugin, RunReport};
 
+use super::call::{Call, CallFacts};
 use super::session::{Session, StepError};
 use super::world::{World, now_ms, random};
 
@@ -30,8 +31,9 @@ impl Session {
             if !wakes(plugin, &branch)? || self.is_done(plugin.name(), Handler::OnEntry, &trigger) {
                 continue;
             }
-            let report = plugin.run(self.run(world, sandbox::Handler::OnEntry, branch, ix)?);
-            let (batch, record) = self.conclude(plugin, Handler::OnEntry, "entry", &trigger, report);
+            let Call { run, asked } = self.call(world, plugin, sandbox::Handler::OnEntry, branch, ix)?;
+            let report = plugin.run(run);
+            let (batch, record) = self.conclude(plugin, &trigger, asked, report);
             batches.extend(batch);
             self.runs.push(record);
         }
@@ -52,28 +54,17 @@ impl Session {
         self.record.later.push(note);
     }
 
-    pub(super) fn run(
-        &mut self,
-        world: &World,
-        handler: sandbox::Handler,
-        branch: Branch,
-        trigger: EntryIx,
-    ) -> Result<Run, StepError> {
-        let facts = self.host_facts(world, Some(trigger))?;
-        let (trigger_id, header_json) = (self.tree.id(trigger).to_owned(), self.header_json.clone());
-        Ok(Run { handler, branch, trigger_id, facts, header_json })
-    }
-
     /// What a finished run means: a batch to keep, a wish to remember, a line for the run log.
     pub(super) fn conclude(
         &mut self,
         plugin: &Plugin,
-        handler: Handler,
-        reason: &str,
         trigger: &str,
+        asked: CallFacts,
         report: RunReport,
     ) -> (Option<Batch>, RunRecord) {
         tell(plugin, trigger, &report);
+        let CallFacts { handler, given, texts } = asked;
+        let reason = given.reason.clone();
         let mut record = RunRecord {
             about: About::Run,
             at_ms: now_ms(),
@@ -87,6 +78,9 @@ impl Session {
             message: report.refusals.iter().map(ToString::to_string).collect::<Vec<_>>().join("; "),
             fuel: report.fuel,
             micros: u64::try_from(report.wall.as_micros()).unwrap_or(u64::MAX),
+            given: Some(given),
+            drafts: None,
+            texts,
         };
         let done = match report.outcome {
             Ok(done) => done,
@@ -102,11 +96,12 @@ impl Session {
             self.ask_later(Note { plugin: plugin.name().to_owned(), trigger: trigger.to_owned(), note });
         }
         let Some(accepted) = done.accepted.filter(|accepted| !accepted.is_empty()) else { return (None, record) };
-        let batch = new_batch(plugin, handler, reason, trigger, accepted.to_json());
+        let batch = new_batch(plugin, handler, &reason, trigger, accepted.to_json());
         self.tally.proposed += 1;
         info!(session = %self.path.display(), plugin = plugin.name(), trigger, batch = batch.id, "proposed");
         record.outcome = "proposed".to_owned();
         record.batch = Some(batch.id.clone());
+        let record = record.with_drafts(&batch.drafts);
         (Some(batch), record)
     }
 }

@@ -15,6 +15,7 @@ use pi_session::tree::{EntryIx, Source};
 use tracing::warn;
 
 use crate::deliver::settle::{self, State};
+use crate::journal::Text;
 use crate::pi::Seen;
 use crate::sandbox::HostFacts;
 
@@ -29,6 +30,8 @@ pub(super) struct Surroundings {
     model: Option<(EntryIx, Option<ModelId>)>,
     /// The facts for this model, as long as Pi's files stay as they are.
     facts: Option<(Option<ModelId>, Arc<Facts>)>,
+    /// The same in the sandbox's words, and as the log has them.
+    told: Option<(Arc<Facts>, HostFacts, Text)>,
 }
 
 impl Session {
@@ -62,11 +65,19 @@ impl Session {
         Ok(facts)
     }
 
-    /// The same in the sandbox's words.
-    pub(super) fn host_facts(&mut self, world: &World, at: Option<EntryIx>) -> Result<HostFacts, StepError> {
+    /// The same in the sandbox's words, and as the log has them.
+    pub(super) fn host_facts(&mut self, world: &World, at: Option<EntryIx>) -> Result<(HostFacts, Text), StepError> {
         let facts = self.facts(world, at)?;
+        if let Some((of, told, text)) = &self.around.told
+            && Arc::ptr_eq(of, &facts)
+        {
+            return Ok((told.clone(), text.clone()));
+        }
         let model = self.around.facts.as_ref().and_then(|(model, _)| model.as_ref());
-        Ok(HostFacts::of(&facts, model))
+        let told = HostFacts::of(&facts, model);
+        let text = Text::new(serde_json::to_string(&told).unwrap_or_default());
+        self.around.told = Some((facts, told.clone(), text.clone()));
+        Ok((told, text))
     }
 
     /// Where the branch of the file's leaf stands, Pi's own threshold regarded.

@@ -9,7 +9,7 @@ use pi_session::draft::Draft;
 use pi_session::receipt::{self, Found};
 use tracing::{info, warn};
 
-use crate::journal::{Batch, Recorded};
+use crate::journal::{Batch, Recorded, RunRecord};
 
 use super::dispatch::batch_id;
 use super::session::{Session, StepError};
@@ -67,6 +67,9 @@ impl Session {
         let text = format!("{} of {} drafts are missing; batch {} brings them", missing.len(), drafts.len(), rest.id);
         warn!(session = %self.path.display(), batch = batch.id, "torn: {text}");
         self.note(batch, "torn", text);
+        let (at_ms, session, why) =
+            (now_ms(), &self.record.session_id, format!("what is missing of batch {}", batch.id));
+        self.runs.push(RunRecord::of_batch(at_ms, session, &rest, "continues", why).with_drafts(&rest.drafts));
         let rest = world.journal.replace(half, rest)?;
         self.pending.iter_mut().filter(|known| *known == half).for_each(|known| *known = rest.clone());
         Ok(())

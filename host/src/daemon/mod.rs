@@ -5,6 +5,7 @@
 //! session are handled in file order while sessions run side by side.
 
 mod bridged;
+mod call;
 pub mod control;
 pub mod dispatch;
 mod facts;
@@ -34,7 +35,7 @@ use tracing::{debug, info, warn};
 
 use crate::files::locate::{self, Found};
 use crate::files::{FileId, FilesError};
-use crate::journal::JournalError;
+use crate::journal::{JournalError, Keep};
 use crate::wire::bridge::FromPi;
 use crate::wire::control::{Request, RootStatus};
 
@@ -52,8 +53,10 @@ const WALK_EVERY: Duration = Duration::from_secs(60);
 const POLL_EVERY: Duration = Duration::from_secs(1);
 /// Pause before a walk that an event asked for: many directories that come and go are one walk.
 const WALK_SOON: Duration = Duration::from_millis(100);
-/// Lines of the run log that are kept, at most.
+/// Rows of the run log that are kept, at most.
 const MOST_RUNS: u64 = 100_000;
+/// Bytes of it, with the texts that rows name.
+const MOST_LOG: u64 = 256 << 20;
 /// How long what is pending for a session is kept after its file is gone, milliseconds.
 const KEEP_GONE_MS: i64 = 30 * 24 * 60 * 60 * 1000;
 /// `on-settled` runs at one time.
@@ -352,7 +355,7 @@ impl Daemon {
 fn house(world: &World) -> Result<(), JournalError> {
     let (now, keep) = (world::now_ms(), world.settings.keep_runs.as_millis());
     let keep = i64::try_from(keep).unwrap_or(i64::MAX);
-    world.journal.forget_runs(now.saturating_sub(keep), MOST_RUNS)?;
+    world.journal.forget_runs(Keep { from_ms: now.saturating_sub(keep), rows: MOST_RUNS, bytes: MOST_LOG })?;
     match world.sweep(now, KEEP_GONE_MS)? {
         0 => {}
         forgotten => info!(forgotten, "sessions are gone for 30 days; what was pending for them is forgotten"),

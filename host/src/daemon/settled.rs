@@ -8,6 +8,7 @@ use pi_session::draft::Draft;
 use pi_session::tree::EntryIx;
 use tracing::{info, warn};
 
+use super::call::{Call, CallFacts};
 use super::links::{AskId, Asked};
 use super::session::{Session, StepError};
 use super::world::World;
@@ -25,8 +26,8 @@ pub struct SettledJob {
     pub run: Run,
     /// The wishes that it grants.
     pub asked: Vec<Note>,
-    /// Why it is made: `settled`, `boundary`; of a wanted compaction `manual`, `threshold`, `overflow`.
-    pub reason: String,
+    /// What the log is to say of it.
+    pub(super) facts: CallFacts,
     /// The ask that wants a compaction, if it is made for one.
     pub wanted: Option<AskId>,
 }
@@ -40,7 +41,7 @@ pub struct SettledDone {
     /// The wishes that it granted.
     pub asked: Vec<Note>,
     /// As in [`SettledJob`].
-    pub reason: String,
+    pub(super) facts: CallFacts,
     /// As in [`SettledJob`].
     pub wanted: Option<AskId>,
     /// What came of it.
@@ -71,8 +72,8 @@ impl SettledJob {
     pub fn work(self) -> SettledDone {
         let trigger = self.run.trigger_id.clone();
         let report = self.plugin.run(self.run);
-        let SettledJob { plugin, asked, reason, wanted, .. } = self;
-        SettledDone { plugin, trigger, asked, reason, wanted, report }
+        let SettledJob { plugin, asked, facts, wanted, .. } = self;
+        SettledDone { plugin, trigger, asked, facts, wanted, report }
     }
 }
 
@@ -101,8 +102,8 @@ impl Session {
             let notes = asked.iter().map(|note| note.note.clone()).collect();
             let handler = sandbox::Handler::OnSettled { reason: reason.to_owned(), notes, instructions: None };
             self.running.insert(plugin.name().to_owned());
-            let run = self.run(world, handler, on_branch.clone(), leaf)?;
-            jobs.push(SettledJob { plugin: Arc::clone(plugin), run, asked, reason: reason.to_owned(), wanted: None });
+            let Call { run, asked: facts } = self.call(world, plugin, handler, on_branch.clone(), leaf)?;
+            jobs.push(SettledJob { plugin: Arc::clone(plugin), run, asked, facts, wanted: None });
         }
         Ok(jobs)
     }
@@ -125,11 +126,11 @@ impl Session {
         let (ask, branch) = (&asked.ask, self.branch_to_compact(leaf)?);
         let reason = ask.reason.clone().unwrap_or_else(|| "manual".to_owned());
         let (notes, instructions) = (Vec::new(), ask.instructions.clone());
-        let handler = sandbox::Handler::OnSettled { reason: reason.clone(), notes, instructions };
+        let handler = sandbox::Handler::OnSettled { reason, notes, instructions };
         self.running.insert(plugin.name().to_owned());
-        let run = self.run(world, handler, branch, leaf)?;
+        let Call { run, asked: facts } = self.call(world, plugin, handler, branch, leaf)?;
         let (plugin, wanted) = (Arc::clone(plugin), Some(asked.id()));
-        Ok(Wanted::Run(Box::new(SettledJob { plugin, run, asked: Vec::new(), reason, wanted })))
+        Ok(Wanted::Run(Box::new(SettledJob { plugin, run, asked: Vec::new(), facts, wanted })))
     }
 
     /// The branch with what is pending, but for compactions: what is wanted now takes their place.
@@ -151,7 +152,7 @@ impl Session {
         if self.record.later.len() == asked {
             return Ok(());
         }
-        let (batch, record) = self.conclude(&done.plugin, Handler::OnSettled, &done.reason, &done.trigger, done.report);
+        let (batch, record) = self.conclude(&done.plugin, &done.trigger, done.facts, done.report);
         self.runs.push(record);
         self.save(world, batch.into_iter().collect())
     }
@@ -168,7 +169,7 @@ impl Session {
     /// nobody waits for any more, since Pi's user has aborted or it took too long, is not wanted later either.
     fn absorb_wanted(&mut self, world: &World, done: SettledDone, ask: AskId) -> Result<(), StepError> {
         self.wants_running = self.wants_running.filter(|running| *running != ask);
-        let (batch, record) = self.conclude(&done.plugin, Handler::OnSettled, &done.reason, &done.trigger, done.report);
+        let (batch, record) = self.conclude(&done.plugin, &done.trigger, done.facts, done.report);
         self.runs.push(record);
         let Some(batch) = batch else { return self.save(world, Vec::new()) };
         let why = match (drafts(&batch).len() == 1 && compacts(&batch), self.served.waits_for(ask)) {

@@ -14,8 +14,10 @@
 //! outranks it (product.md 4.5).
 
 mod held;
+mod log;
 mod record;
 mod store;
 
-pub use record::{About, Batch, Handler, Intent, Note, Process, RunRecord, SessionKey, SessionRecord};
+pub use log::Keep;
+pub use record::{About, Batch, Given, Handler, Intent, Note, Process, RunRecord, SessionKey, SessionRecord, Text};
 pub use store::{Journal, JournalError, Recorded};

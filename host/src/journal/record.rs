@@ -2,8 +2,10 @@
 //! only ever added, with a default.
 
 use std::path::PathBuf;
+use std::sync::Arc;
 
 use serde::{Deserialize, Serialize};
+use sha2::{Digest, Sha256};
 
 use crate::files::FileId;
 use crate::files::append::Place;
@@ -179,6 +181,74 @@ pub struct RunRecord {
     pub fuel: u64,
     /// Wall clock, microseconds.
     pub micros: u64,
+    /// What the run was given beside the lines of the session; none for a batch, and in rows of before.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub given: Option<Given>,
+    /// The hash of the drafts that the run proposed, or that became the batch's, as JSON.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub drafts: Option<String>,
+    /// The texts that its hashes stand for. They are kept beside the rows, each once, and are not read back with it.
+    #[serde(skip)]
+    pub texts: Vec<Text>,
+}
+
+/// What a run was given beside the lines of the session: with these and the same component it can be made again, and does
+/// the same. Whatever is long stands here by its hash; [`super::Journal::text`] has the text.
+///
+/// To make a run again: take the first `entries` entries of the file, the branch up to the row's `trigger`, and put behind
+/// it the drafts of the batches in `pending`, in this order. A batch's drafts are named by the row of the run that proposed
+/// it (`batch`, `drafts`), also if it was dropped since.
+#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Given {
+    /// Why it ran: `entry`, or the reason of `on-settled`.
+    pub reason: String,
+    /// Entries of the file that had been read: it sees none behind them.
+    pub entries: u64,
+    /// The batches that were pending behind the trigger, in order, by id.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub pending: Vec<String>,
+    /// Hash of Pi's settings and what is known of the model: the sandbox's `HostFacts` as JSON.
+    pub facts: String,
+    /// Hash of the plugin's part of the config that decides what it does: the sandbox's `Plugin::settings`.
+    pub config: String,
+    /// Of `on-settled`: hash of `{"notes":[…],"instructions":…}`.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub told: Option<String>,
+    /// Which try it was: 1, and one more at each retry.
+    pub attempt: u32,
+    /// Hashes of the models' answers, in the order in which they were given.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub answers: Vec<String>,
+}
+
+/// A text that rows of the log name by its hash.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Text {
+    hash: Arc<str>,
+    text: Arc<str>,
+}
+
+impl Text {
+    /// The text with its hash: the first 16 bytes of its SHA-256, hex.
+    #[must_use]
+    pub fn new(text: impl Into<Arc<str>>) -> Text {
+        let text = text.into();
+        let digest = Sha256::digest(text.as_bytes());
+        let hash: String = digest[..16].iter().map(|byte| format!("{byte:02x}")).collect();
+        Text { hash: hash.into(), text }
+    }
+
+    /// What rows say in its place.
+    #[must_use]
+    pub fn hash(&self) -> &str {
+        &self.hash
+    }
+
+    /// The text itself.
+    #[must_use]
+    pub fn text(&self) -> &str {
+        &self.text
+    }
 }
 
 impl RunRecord {
@@ -198,7 +268,19 @@ impl RunRecord {
             message,
             fuel: 0,
             micros: 0,
+            given: None,
+            drafts: None,
+            texts: Vec::new(),
         }
+    }
+
+    /// The same with the drafts of a batch.
+    #[must_use]
+    pub fn with_drafts(mut self, drafts: &str) -> RunRecord {
+        let drafts = Text::new(drafts);
+        self.drafts = Some(drafts.hash().to_owned());
+        self.texts.push(drafts);
+        self
     }
 
     /// Whether it is a run that failed.

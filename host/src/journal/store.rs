@@ -3,18 +3,18 @@
 use std::path::{Path, PathBuf};
 use std::sync::atomic::{AtomicU64, Ordering};
 
-use redb::{Database, Durability, ReadableTable, ReadableTableMetadata, TableDefinition, WriteTransaction};
+use redb::{Database, Durability, ReadableTable, TableDefinition, WriteTransaction};
 use serde::Serialize;
 use serde::de::DeserializeOwned;
 
 use super::held::Held;
+use super::log;
 use super::record::{Batch, Intent, RunRecord, SessionKey, SessionRecord};
 
-const META: TableDefinition<'_, &str, &str> = TableDefinition::new("meta");
+pub(super) const META: TableDefinition<'_, &str, &str> = TableDefinition::new("meta");
 const SESSIONS: TableDefinition<'_, u64, &str> = TableDefinition::new("sessions");
 const PENDING: TableDefinition<'_, (u64, u64), &str> = TableDefinition::new("pending");
 const INTENTS: TableDefinition<'_, &str, &str> = TableDefinition::new("intents");
-const RUNS: TableDefinition<'_, (i64, u64), &str> = TableDefinition::new("runs");
 
 /// The layout of the tables. A store of another layout is refused, never guessed at.
 const LAYOUT: &str = "1";
@@ -48,12 +48,12 @@ impl JournalError {
     }
 }
 
-type Result<T> = std::result::Result<T, JournalError>;
+pub(super) type Result<T> = std::result::Result<T, JournalError>;
 
 /// The store, open. There is one owner; see [`JournalError::Busy`].
 #[derive(Debug)]
 pub struct Journal {
-    db: Held,
+    pub(super) db: Held,
     first_start_ms: i64,
     /// The highest session key given out: one may be lost with the disk's failure, and must not be given twice.
     highest: AtomicU64,
@@ -179,18 +179,6 @@ impl Journal {
         .collect()
     }
 
-    /// The newest lines of the run log that are wanted, newest first.
-    ///
-    /// # Errors
-    /// [`JournalError::Failed`].
-    pub fn runs(&self, most: usize, wants: impl Fn(&RunRecord) -> bool) -> Result<Vec<RunRecord>> {
-        let read = self.db.read()?;
-        let table = read.open_table(RUNS).map_err(JournalError::failed)?;
-        let rows = table.iter().map_err(JournalError::failed)?.rev();
-        let rows = rows.map(|row| decode::<RunRecord>(row.map_err(JournalError::failed)?.1.value()));
-        rows.filter(|row| row.as_ref().map_or(true, &wants)).take(most).collect()
-    }
-
     /// Moves a session's cursor and keeps what the runs on the way proposed, in one transaction. It is on the disk when
     /// something was proposed; a mere move may be lost and is then made again, by runs that propose nothing. A session
     /// without a key gets one in the same transaction: a cursor that stood alone would lose what belongs to it.
@@ -207,7 +195,7 @@ impl Journal {
         let durability = if batches.is_empty() { Durability::None } else { Durability::Immediate };
         self.write(durability, |txn| {
             let session = self.put_session(txn, session, record)?;
-            put_runs(txn, runs)?;
+            log::put(txn, runs)?;
             let recorded = batches.into_iter().map(|batch| put_pending(txn, session, batch));
             Ok((session, recorded.collect::<Result<_>>()?))
         })
@@ -274,22 +262,6 @@ impl Journal {
         })
     }
 
-    /// Drops the lines of the run log from before `until_ms`, Unix milliseconds, and the oldest of the rest beyond `most`.
-    ///
-    /// # Errors
-    /// [`JournalError::Failed`].
-    pub fn forget_runs(&self, until_ms: i64, most: u64) -> Result<()> {
-        self.write(Durability::None, |txn| {
-            let mut table = txn.open_table(RUNS).map_err(JournalError::failed)?;
-            table.retain_in(..(until_ms, 0), |_, _| false).map_err(JournalError::failed)?;
-            let there = table.len().map_err(JournalError::failed)?;
-            for _ in most..there {
-                table.pop_first().map_err(JournalError::failed)?;
-            }
-            Ok(())
-        })
-    }
-
     /// Makes everything moved so far last.
     ///
     /// # Errors
@@ -298,7 +270,11 @@ impl Journal {
         self.write(Durability::Immediate, |_| Ok(()))
     }
 
-    fn write<T>(&self, durability: Durability, work: impl FnOnce(&WriteTransaction) -> Result<T>) -> Result<T> {
+    pub(super) fn write<T>(
+        &self,
+        durability: Durability,
+        work: impl FnOnce(&WriteTransaction) -> Result<T>,
+    ) -> Result<T> {
         self.db.write(|mut txn| {
             txn.set_durability(durability).map_err(JournalError::failed)?;
             let value = work(&txn)?;
@@ -321,20 +297,6 @@ impl Journal {
         table.insert(key.0, encode(record)?.as_str()).map_err(JournalError::failed)?;
         Ok(key)
     }
-}
-
-fn put_runs(txn: &WriteTransaction, runs: &[RunRecord]) -> Result<()> {
-    let mut table = txn.open_table(RUNS).map_err(JournalError::failed)?;
-    let mut number = table.last().map_err(JournalError::failed)?.map_or(0, |(key, _)| key.value().1);
-    for run in runs {
-        number += 1;
-        // A clock that was set back: the last line of the table is not the last that was written.
-        while table.get((run.at_ms, number)).map_err(JournalError::failed)?.is_some() {
-            number += 1;
-        }
-        table.insert((run.at_ms, number), encode(run)?.as_str()).map_err(JournalError::failed)?;
-    }
-    Ok(())
 }
 
 fn remove_pending(txn: &WriteTransaction, recorded: &Recorded) -> Result<()> {
@@ -381,15 +343,15 @@ fn prepare(db: &Database, now_ms: i64) -> Result<i64> {
     txn.open_table(SESSIONS).map_err(JournalError::failed)?;
     txn.open_table(PENDING).map_err(JournalError::failed)?;
     txn.open_table(INTENTS).map_err(JournalError::failed)?;
-    txn.open_table(RUNS).map_err(JournalError::failed)?;
+    log::prepare(&txn)?;
     txn.commit().map_err(JournalError::failed)?;
     Ok(first)
 }
 
-fn encode<T: Serialize>(row: &T) -> Result<String> {
+pub(super) fn encode<T: Serialize>(row: &T) -> Result<String> {
     serde_json::to_string(row).map_err(JournalError::failed)
 }
 
-fn decode<T: DeserializeOwned>(row: &str) -> Result<T> {
+pub(super) fn decode<T: DeserializeOwned>(row: &str) -> Result<T> {
     serde_json::from_str(row).map_err(|e| JournalError::Failed(format!("a row of the store cannot be read: {e}")))
 }

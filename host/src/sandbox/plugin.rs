@@ -45,6 +45,7 @@ pub struct Plugin {
     version: String,
     digest: String,
     config_json: String,
+    settings: Arc<str>,
     asks: Patterns,
     narrowed: Option<Patterns>,
     compacts: bool,
@@ -78,6 +79,7 @@ impl Sandbox {
         check_needs(&description, &machine.grants)?;
         let parse = |texts: &[String]| Patterns::parse(texts).map_err(LoadError::Pattern);
         Ok(Plugin {
+            settings: settings(&source).into(),
             asks: parse(&description.on)?,
             narrowed: source.on.as_deref().map(parse).transpose()?,
             compacts: compacts(&description, &machine.grants),
@@ -117,6 +119,17 @@ impl Sandbox {
             grants: Arc::new(Grants::new(&source.grants)),
         })
     }
+}
+
+fn settings(source: &PluginSource) -> String {
+    let Limits { fuel, memory, proposals, entry_bytes, batch_bytes, log_lines, time: _ } = source.limits;
+    let config: serde_json::Value = serde_json::from_str(&source.config_json).unwrap_or_default();
+    let limits = serde_json::json!({
+        "fuel": fuel, "memory": memory, "proposals": proposals, "entryBytes": entry_bytes, "batchBytes": batch_bytes,
+        "logLines": log_lines,
+    });
+    let (grants, on) = (&source.grants, &source.on);
+    serde_json::json!({ "config": config, "grants": grants, "on": on, "limits": limits }).to_string()
 }
 
 /// Where a component's functions are.
@@ -198,6 +211,13 @@ impl Plugin {
     #[must_use]
     pub fn digest(&self) -> &str {
         &self.digest
+    }
+
+    /// What the config says of it that decides what its runs do, as JSON: its own config, grants, and limits but for the
+    /// wall clock, which is no function of the session.
+    #[must_use]
+    pub fn settings(&self) -> &Arc<str> {
+        &self.settings
     }
 
     /// What it was granted.

@@ -6,7 +6,7 @@ use pi_session::Branch;
 use pi_session::refusal::Refusal;
 use pi_session::settings::{Facts, ModelId, Prices};
 use pi_session::validate::Accepted;
-use serde::Serialize;
+use serde::{Deserialize, Serialize};
 
 /// One call of a plugin.
 #[derive(Debug, Clone)]
@@ -51,7 +51,8 @@ impl Handler {
 }
 
 /// What reaches a run through the host, and is recorded with it.
-#[derive(Debug, Clone, Default, PartialEq)]
+#[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
+#[serde(rename_all = "camelCase", default)]
 pub struct HostFacts {
     /// Pi's compaction settings for this model.
     pub pi_compaction: PiCompaction,
@@ -96,7 +97,7 @@ fn prices(prices: &Prices) -> serde_json::Value {
 }
 
 /// Pi's compaction settings, tokens.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "camelCase")]
 pub struct PiCompaction {
     /// Whether Pi compacts by itself.
@@ -116,7 +117,7 @@ impl Default for PiCompaction {
 }
 
 /// What is known of a model.
-#[derive(Debug, Clone, Default, PartialEq, Serialize)]
+#[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
 #[serde(rename_all = "camelCase")]
 pub struct ModelFacts {
     /// Who serves it.
