@@ -113,6 +113,7 @@ fn settings() -> Settings {
         unloaded: Vec::new(),
         keep_runs: Duration::from_secs(3600),
         pi: PiFiles::new(None),
+        models: Arc::default(),
     }
 }
 

@@ -11,6 +11,7 @@ pub mod files;
 pub mod installed;
 pub mod journal;
 pub mod making;
+pub mod models;
 pub mod pi;
 pub mod sandbox;
 pub mod shipped;

@@ -2,6 +2,7 @@
 //!
 //! Most scenes use the scripted guest (tests/guests/scripted), whose config says what it does.
 mod sandbox {
+    mod asking;
     pub mod common;
     mod grants;
     mod kept;

@@ -17,6 +17,7 @@ use crate::files::append::RealDisk;
 use crate::files::lock::{RootLock, lock_root, private_dir, runtime_dir, socket_path};
 use crate::files::{FilesError, locate};
 use crate::journal::Journal;
+use crate::models::Models;
 use crate::pi::PiFiles;
 use crate::wire::control::DaemonStatus;
 
@@ -195,6 +196,7 @@ fn settings(config: &Config, args: &RunArgs) -> Result<Settings, Failure> {
         unloaded: Vec::new(),
         keep_runs: config.state.keep,
         pi: PiFiles::new(Env::of_process().agent_dir().ok()),
+        models: Arc::new(Models::of(&config.models, &config.state.dir)),
     })
 }
 

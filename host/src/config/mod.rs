@@ -8,6 +8,7 @@ mod env;
 mod error;
 mod globs;
 mod limits;
+mod models;
 mod nearest;
 mod plugin;
 mod read;
@@ -25,6 +26,7 @@ pub use env::Env;
 pub use error::{ConfigError, Fault};
 pub use globs::Globs;
 pub use limits::Limits;
+pub use models::{ModelConfig, ModelFrom};
 pub use plugin::{PluginConfig, PluginFrom, is_plugin_name};
 pub use schema::schema;
 pub use setting::{Origin, Setting};
@@ -97,9 +99,11 @@ pub struct Config {
     pub limits: Limits,
     /// `[[plugin]]`, in the order in which they run, disabled ones included.
     pub plugins: Vec<PluginConfig>,
+    /// `[models.NAME]`, which plugins may be granted.
+    pub models: Vec<ModelConfig>,
     /// Every value in effect and what said it, in the order of the sections.
     pub settings: Vec<Setting>,
-    /// Keys that are understood and have no effect in this version: to be shown to the user.
+    /// What holds and is worth a word to the user.
     pub notes: Vec<Fault>,
 }
 
@@ -160,14 +164,15 @@ impl Config {
         let bridge = read_bridge(&mut sheet, bridge);
         let section = top.section(&mut sheet, "limits");
         let limits = Limits::read(&mut sheet, section, &Limits::default(), &Origin::Default);
-        let plugins = plugin::read_all(&mut sheet, top.take("plugin"), &limits);
-        if let Some(models) = top.take("models") {
-            let text = "models are not yet in this version: it has no effect".to_owned();
-            sheet.note(models.span().start, "models".into(), text);
-        }
+        let models = models::read_all(&mut sheet, top.take("models"));
+        // A table with a fault is there all the same.
+        let tables = table.get("models").and_then(|spot| spot.get_ref().as_table());
+        let names: Vec<String> = tables.into_iter().flatten().map(|(name, _)| name.get_ref().to_string()).collect();
+        let around = plugin::Around { limits: &limits, models: &names };
+        let plugins = plugin::read_all(&mut sheet, top.take("plugin"), around);
         top.finish(&mut sheet);
         let (settings, notes) = sheet.finish()?;
-        Ok(Config { path: path.map(Path::to_path_buf), watch, state, bridge, limits, plugins, settings, notes })
+        Ok(Config { path: path.map(Path::to_path_buf), watch, state, bridge, limits, plugins, models, settings, notes })
     }
 }
 

@@ -47,8 +47,17 @@ pub struct PluginConfig {
     pub line: u32,
 }
 
+/// What the tables of plugins are read against.
+#[derive(Clone, Copy)]
+pub(super) struct Around<'c> {
+    /// `[limits]`
+    pub(super) limits: &'c Limits,
+    /// The names of `[models.NAME]`.
+    pub(super) models: &'c [String],
+}
+
 /// Reads all plugins.
-pub(super) fn read_all(sheet: &mut Sheet<'_>, spot: Option<Spot<'_, '_>>, limits: &Limits) -> Vec<PluginConfig> {
+pub(super) fn read_all(sheet: &mut Sheet<'_>, spot: Option<Spot<'_, '_>>, around: Around<'_>) -> Vec<PluginConfig> {
     let Some(spot) = spot else { return Vec::new() };
     let DeValue::Array(items) = spot.get_ref() else {
         let message = format!("expected a list of tables, each begun with [[plugin]], found {}", kind(spot.get_ref()));
@@ -62,7 +71,7 @@ pub(super) fn read_all(sheet: &mut Sheet<'_>, spot: Option<Spot<'_, '_>>, limits
             sheet.fault(at, "plugin".into(), format!("expected a table, found {}", kind(item.get_ref())));
             continue;
         };
-        let Some(plugin) = read_one(sheet, table, at, limits) else { continue };
+        let Some(plugin) = read_one(sheet, table, at, around) else { continue };
         if plugins.iter().any(|other| other.name == plugin.name) {
             let message = format!("the name {:?} stands twice: give each plugin a name of its own", plugin.name);
             sheet.fault(at, "plugin.name".into(), message);
@@ -72,7 +81,7 @@ pub(super) fn read_all(sheet: &mut Sheet<'_>, spot: Option<Spot<'_, '_>>, limits
     plugins
 }
 
-fn read_one(sheet: &mut Sheet<'_>, table: &DeTable<'_>, at: usize, limits: &Limits) -> Option<PluginConfig> {
+fn read_one(sheet: &mut Sheet<'_>, table: &DeTable<'_>, at: usize, around: Around<'_>) -> Option<PluginConfig> {
     let name = match table.get("name").map(|spot| (spot.span().start, name(spot.get_ref()))) {
         Some((_, Ok(name))) => name,
         Some((at, Err(message))) => return none(sheet, at, message),
@@ -83,11 +92,12 @@ fn read_one(sheet: &mut Sheet<'_>, table: &DeTable<'_>, at: usize, limits: &Limi
         from: read_from(sheet, &mut section),
         sha256: section.value(sheet, "sha256", (None, Value::Null, Origin::Default), |_, v| digest(v)),
         enabled: section.value(sheet, "enabled", (true, true.into(), Origin::Default), |_, v| value::flag(v)),
-        grants: section.value(sheet, "grants", (Vec::new(), json!([]), Origin::Default), |_, v| grants(v)),
+        grants: section
+            .value(sheet, "grants", (Vec::new(), json!([]), Origin::Default), |_, v| grants(v, around.models)),
         on: section.value(sheet, "on", (None, Value::Null, Origin::Default), |_, v| on(v)),
         limits: {
             let inner = section.section(sheet, "limits");
-            Limits::read(sheet, inner, limits, &Origin::Limits)
+            Limits::read(sheet, inner, around.limits, &Origin::Limits)
         },
         config_json: read_config(sheet, &mut section),
         line: sheet.line(at),
@@ -135,8 +145,15 @@ fn digest(value: &DeValue<'_>) -> Result<(Option<String>, Value), String> {
     Err("expected the 64 hexadecimal digits that sha256sum prints".to_owned())
 }
 
-fn grants(value: &DeValue<'_>) -> Result<(Vec<String>, Value), String> {
+fn grants(value: &DeValue<'_>, models: &[String]) -> Result<(Vec<String>, Value), String> {
     let (grants, shown) = value::texts(value)?;
+    let models_of = grants.iter().filter_map(|grant| grant.strip_prefix("model:")).filter(|name| !name.is_empty());
+    if let Some(unknown) = models_of.into_iter().find(|name| !models.iter().any(|known| known == name)) {
+        return Err(match nearest(unknown, models.iter().map(String::as_str)) {
+            Some(near) => format!("there is no [models.{unknown}]; did you mean \"model:{near}\"?"),
+            None => format!("there is no [models.{unknown}]: write that table, or take \"model:{unknown}\" out"),
+        });
+    }
     match grants.iter().find(|grant| !is_grant(grant)) {
         None => Ok((grants, shown)),
         Some(odd) => Err(match nearest(odd, GRANTS) {

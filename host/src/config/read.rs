@@ -45,7 +45,7 @@ impl<'a> Sheet<'a> {
         self.faults.push((at, Fault::at(self.text, at, key, message)));
     }
 
-    /// Something that was read and has no effect yet.
+    /// Something that holds and is worth a word.
     pub(super) fn note(&mut self, at: usize, key: String, message: String) {
         self.notes.push(Fault::at(self.text, at, key, message));
     }

@@ -27,6 +27,12 @@ enum Kind {
     Name,
     Grants,
     Patterns,
+    Answerer,
+    Url,
+    Variable,
+    Text,
+    Price,
+    Argv,
     /// Whatever a plugin takes.
     Table,
 }
@@ -45,7 +51,7 @@ const LIMITS: [(&str, Kind, &str); 6] = [
 ];
 
 /// Every key, but the limits.
-const KEYS: [Key; 15] = [
+const KEYS: [Key; 25] = [
     (
         "watch",
         "roots",
@@ -76,15 +82,26 @@ const KEYS: [Key; 15] = [
         Kind::Patterns,
         "Wakes it less often than it asks: `*`, an entry type, `message:ROLE`, `custom:TYPE`, `graft`.",
     ),
+    ("models", "kind", Kind::Answerer, "`openai`: a server that speaks chat completions; `command`: a program."),
+    ("models", "base-url", Kind::Url, "openai: the address that `/chat/completions` is put behind."),
+    ("models", "model", Kind::Text, "openai: the model's name there."),
+    ("models", "api-key-env", Kind::Variable, "openai: the environment variable that holds the key; none sends none."),
+    ("models", "ca-file", Kind::Path, "openai: certificates (PEM) that are trusted in place of the public ones."),
+    ("models", "argv", Kind::Argv, "command: the program and its arguments; it reads the prompt on standard input."),
+    ("models", "timeout", Kind::SomeDuration, "Wall clock of one call, retries included."),
+    ("models", "max-tokens-per-day", Kind::Count(1), "Tokens of all calls of one day (UTC), requests and answers."),
+    ("models", "input-price", Kind::Price, "Dollars for a million tokens of requests."),
+    ("models", "output-price", Kind::Price, "Dollars for a million tokens of answers."),
 ];
 
 /// The sections, and what they are for.
-const SECTIONS: [(&str, &str); 5] = [
+const SECTIONS: [(&str, &str); 6] = [
     ("watch", "Which sessions are followed, and when something may be appended to them."),
     ("state", "Where state is kept."),
     ("bridge", "The bridge into a running Pi."),
     ("limits", "What one run of any plugin may use, unless the plugin's own limits say otherwise."),
     ("plugin", "The plugins, in the order in which they run."),
+    ("models", "Models that plugins may be granted, by name."),
 ];
 
 /// The schema.
@@ -93,15 +110,18 @@ const SECTIONS: [(&str, &str); 5] = [
 /// None but what reading the empty config could give, from which the defaults are taken.
 pub fn schema() -> Result<Value, ConfigError> {
     let env = Env { home: Some("/".into()), ..Env::default() };
-    let defaults = Config::parse(&env, None, "")?;
+    // A model of no kind has the defaults that all have.
+    let defaults = Config::parse(&env, None, "[models.a]\nkind = \"command\"\nargv = [\"a\"]")?;
     let mut sections = Map::new();
     for (name, about) in SECTIONS {
         let keys = keys_of(name, &defaults);
-        let table = if name == "plugin" { plugins(keys, &defaults) } else { table(keys) };
+        let table = match name {
+            "plugin" => plugins(keys, &defaults),
+            "models" => models(keys),
+            _ => table(keys),
+        };
         sections.insert(name.into(), with(table, about));
     }
-    let models = json!({ "type": "object", "additionalProperties": { "type": "object" } });
-    sections.insert("models".into(), with(models, "Models that plugins may be granted, by name."));
     let mut schema = table(sections);
     schema["$schema"] = "https://json-schema.org/draft/2020-12/schema".into();
     schema["title"] = "The config of pi-graft".into();
@@ -113,7 +133,8 @@ fn keys_of(section: &str, defaults: &Config) -> Map<String, Value> {
     let own = KEYS.iter().filter(|(of, ..)| *of == section).map(|(_, key, kind, about)| (*key, *kind, *about));
     let key = |(key, kind, about): (&str, Kind, &str)| {
         let mut of = with(value(kind), about);
-        if let Some(default) = default(&format!("{section}.{key}"), kind, defaults) {
+        let full = if section == "models" { format!("models.a.{key}") } else { format!("{section}.{key}") };
+        if let Some(default) = default(&full, kind, defaults) {
             of["default"] = default;
         }
         (key.to_owned(), of)
@@ -145,6 +166,12 @@ fn plugins(mut keys: Map<String, Value>, defaults: &Config) -> Value {
     json!({ "type": "array", "items": item })
 }
 
+fn models(keys: Map<String, Value>) -> Value {
+    let mut one = table(keys);
+    one["required"] = json!(["kind"]);
+    json!({ "type": "object", "additionalProperties": one })
+}
+
 fn table(properties: Map<String, Value>) -> Value {
     json!({ "type": "object", "properties": properties, "additionalProperties": false })
 }
@@ -171,6 +198,12 @@ fn value(kind: Kind) -> Value {
         Kind::Name => text("^[A-Za-z0-9][A-Za-z0-9._-]*$"),
         Kind::Grants => list(text(&format!("^({}|model:.+)$", GRANTS.join("|")))),
         Kind::Patterns => json!({ "type": "array", "items": { "type": "string", "minLength": 1 }, "minItems": 1 }),
+        Kind::Answerer => text("^(openai|command)$"),
+        Kind::Url => text("^https?://[^/?# @]+(/[^?# ]*)?$"),
+        Kind::Variable => text("^[A-Za-z_][A-Za-z0-9_]*$"),
+        Kind::Text => json!({ "type": "string", "minLength": 1 }),
+        Kind::Price => json!({ "type": "number", "minimum": 0 }),
+        Kind::Argv => json!({ "type": "array", "items": { "type": "string", "minLength": 1 }, "minItems": 1 }),
         Kind::Table => json!({ "type": "object" }),
     }
 }
@@ -185,7 +218,7 @@ mod tests {
     use super::*;
 
     /// Values of all kinds, good and bad.
-    const SAMPLES: [&str; 33] = [
+    const SAMPLES: [&str; 38] = [
         "true",
         "0",
         "1",
@@ -219,6 +252,11 @@ mod tests {
         "{ a = 1 }",
         "\"0123456789abcdef0123456789abcdef0123456789ABCDEF0123456789abcdef\"",
         "\"0123\"",
+        "\"command\"",
+        "\"http://127.0.0.1:8080/v1\"",
+        "\"https://you:secret@a/v1\"",
+        "\"OPENAI_API_KEY\"",
+        "\"sk-0123\"",
     ];
 
     fn env() -> Env {
@@ -234,6 +272,9 @@ mod tests {
         let text = match section {
             "" => "zzzzzzzz = 1".to_owned(),
             "plugin" => "[[plugin]]\nname = \"a\"\nzzzzzzzz = 1".to_owned(),
+            "models" => {
+                "[models.a]\nkind = \"openai\"\nbase-url = \"http://a\"\nmodel = \"m\"\nzzzzzzzz = 1".to_owned()
+            }
             "plugin.limits" => "[[plugin]]\nname = \"a\"\n[plugin.limits]\nzzzzzzzz = 1".to_owned(),
             section => format!("[{section}]\nzzzzzzzz = 1"),
         };
@@ -260,20 +301,23 @@ mod tests {
         let plugin = &schema["properties"]["plugin"]["items"];
         assert_eq!(keys(plugin), read_keys("plugin"));
         assert_eq!(keys(&plugin["properties"]["limits"]), read_keys("plugin.limits"));
+        assert_eq!(keys(&schema["properties"]["models"]["additionalProperties"]), read_keys("models"));
     }
 
     #[test]
     fn what_the_schema_allows_is_what_is_read() {
         let schema = schema().expect("a schema");
         let (mut allowed, mut tried) = (0, 0);
-        for section in ["watch", "state", "bridge", "limits", "plugin"] {
+        for section in ["watch", "state", "bridge", "limits", "plugin", "models"] {
             let of = &schema["properties"][section];
-            let table = if section == "plugin" { &of["items"] } else { of };
+            let table = match section {
+                "plugin" => &of["items"],
+                "models" => &of["additionalProperties"],
+                _ => of,
+            };
             for (key, rule) in table["properties"].as_object().expect("keys") {
                 for sample in SAMPLES {
-                    let header = if section == "plugin" { "[[plugin]]".to_owned() } else { format!("[{section}]") };
-                    let name = if section == "plugin" && key != "name" { "name = \"a\"\n" } else { "" };
-                    let text = format!("{header}\n{name}{key} = {sample}\n");
+                    let text = around(section, key) + &format!("{key} = {sample}\n");
                     let value: toml::Table = format!("v = {sample}").parse().expect("TOML");
                     let value = serde_json::to_value(&value["v"]).expect("JSON");
                     assert_eq!(fits(rule, &value), reads(&text), "{text}");
@@ -284,11 +328,31 @@ mod tests {
         assert!(allowed > 50 && tried - allowed > 300, "{allowed} of {tried}");
     }
 
+    /// What stands before a key so that all the rest holds.
+    fn around(section: &str, key: &str) -> String {
+        let others = match (section, key) {
+            ("plugin", "name") => "",
+            ("plugin", _) => "name = \"a\"\n",
+            ("models", "argv") => "kind = \"command\"\n",
+            ("models", "kind") => "argv = [\"a\"]\n",
+            ("models", "base-url") => "kind = \"openai\"\nmodel = \"m\"\n",
+            ("models", "model") => "kind = \"openai\"\nbase-url = \"http://a\"\n",
+            ("models", _) => "kind = \"openai\"\nbase-url = \"http://a\"\nmodel = \"m\"\n",
+            _ => "",
+        };
+        match section {
+            "plugin" => format!("models.x = {{ kind = \"command\", argv = [\"a\"] }}\n[[plugin]]\n{others}"),
+            "models" => format!("[models.a]\n{others}"),
+            section => format!("[{section}]\n{others}"),
+        }
+    }
+
     /// As much of JSON Schema as is used here.
     fn fits(rule: &Value, value: &Value) -> bool {
         let kind = match rule["type"].as_str().expect("a type") {
             "boolean" => value.is_boolean(),
             "integer" => value.is_i64() || value.is_u64(),
+            "number" => value.is_number(),
             "string" => value.is_string(),
             "array" => value.is_array(),
             "object" => value.is_object(),
@@ -301,8 +365,8 @@ mod tests {
         let long = rule["minLength"].as_u64().is_none_or(|least| text.chars().count() as u64 >= least);
         let items = value.as_array().map_or(&[][..], Vec::as_slice);
         let many = rule["minItems"].as_u64().is_none_or(|least| items.len() as u64 >= least);
-        let least = rule["minimum"].as_i64().is_none_or(|least| value.as_i64().is_some_and(|number| number >= least));
-        let most = rule["maximum"].as_i64().is_none_or(|most| value.as_i64().is_some_and(|number| number <= most));
+        let least = rule["minimum"].as_f64().is_none_or(|least| value.as_f64().is_some_and(|number| number >= least));
+        let most = rule["maximum"].as_f64().is_none_or(|most| value.as_f64().is_some_and(|number| number <= most));
         let known = rule.get("properties").and_then(Value::as_object);
         let no_more =
             known.is_none_or(|known| value.as_object().is_some_and(|v| v.keys().all(|k| known.contains_key(k))));

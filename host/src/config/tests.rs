@@ -53,7 +53,7 @@ fn the_shipped_config_holds_and_says_nothing_but_defaults() {
 #[test]
 fn what_is_switched_off_in_the_shipped_config_is_known_too() {
     let on = |line: &str| match line.strip_prefix('#') {
-        Some(rest) if rest.starts_with(|c: char| c.is_ascii_lowercase()) => rest.to_owned(),
+        Some(rest) if rest.starts_with(|c: char| c.is_ascii_lowercase() || c == '[') => rest.to_owned(),
         _ => line.to_owned(),
     };
     let all: String = SHIPPED.lines().map(|line| on(line) + "\n").collect();
@@ -65,6 +65,7 @@ fn what_is_switched_off_in_the_shipped_config_is_known_too() {
         assert!(matches!(written.origin, Origin::File { .. }), "{} is not in the shipped config", setting.key);
     }
     assert_eq!(config.plugins[0].limits, Limits::default());
+    assert_eq!(config.models.len(), 2);
 }
 
 #[test]
@@ -79,7 +80,7 @@ fn an_unknown_key_is_told_with_its_place_and_its_neighbour() {
         ]
     );
     assert_eq!(faults("[wacth]\n"), ["1:2: wacth: there is no such key; did you mean `watch`?"]);
-    assert!(faults("zzzz = 1")[0].ends_with("there are watch, state, bridge, limits, plugin, models"));
+    assert!(faults("zzzz = 1")[0].ends_with("there are watch, state, bridge, limits, models, plugin"));
 }
 
 #[test]
@@ -139,7 +140,7 @@ fn a_plugin_s_own_config_is_handed_over_as_json() {
 fn grants_are_names_that_there_are() {
     let fault = &faults("[[plugin]]\nname = \"a\"\ngrants = [\"append:compacton\"]\n")[0];
     assert!(fault.ends_with("did you mean \"append:compaction\"?"), "{fault}");
-    assert!(faults("[[plugin]]\nname = \"a\"\ngrants = [\"model:summary\", \"session:raw\"]\n").is_empty());
+    assert!(faults("[[plugin]]\nname = \"a\"\ngrants = [\"append:custom\", \"session:raw\"]\n").is_empty());
     assert!(parse("[[plugin]]\nname = \"a\"\n").plugins[0].grants.is_empty());
 }
 
@@ -158,13 +159,72 @@ fn an_empty_list_of_wakers_would_be_a_silent_plugin() {
 }
 
 #[test]
-fn what_comes_later_is_checked_and_said() {
-    let config = parse("[bridge]\nturn-end = \"700ms\"\n[models.summary]\nkind = \"openai\"\n");
-    assert_eq!(config.bridge.turn_end, Duration::from_millis(700));
-    let notes: Vec<_> = config.notes.iter().map(Fault::to_string).collect();
-    assert_eq!(notes.len(), 1);
-    assert!(notes[0].contains("models: models are not yet in this version"), "{}", notes[0]);
+fn the_bridge_is_told_how_long_pi_may_wait() {
+    assert_eq!(parse("[bridge]\nturn-end = \"700ms\"\n").bridge.turn_end, Duration::from_millis(700));
     assert!(faults("[bridge]\nturn-end = 500\n")[0].contains("expected a duration"));
+}
+
+const OPENAI: &str = "[models.summary]\nkind = \"openai\"\nbase-url = \"http://127.0.0.1:8080/v1/\"\nmodel = \"any\"\n";
+
+#[test]
+fn a_model_is_a_server_or_a_program() {
+    let config =
+        parse(&format!("{OPENAI}input-price = 0.25\n[models.pi]\nkind = \"command\"\nargv = [\"pi\", \"-p\"]\n"));
+    let [program, server] = &config.models[..] else { panic!("two models: {:?}", config.models) };
+    let base_url = "http://127.0.0.1:8080/v1".to_owned();
+    let expected = ModelFrom::OpenAi { base_url, model: "any".into(), api_key_env: None, ca_file: None };
+    assert_eq!((server.name.as_str(), &server.from), ("summary", &expected));
+    assert_eq!((server.timeout, server.max_tokens_per_day), (Duration::from_secs(120), 2_000_000));
+    assert!((server.input_price - 0.25).abs() < f64::EPSILON);
+    assert_eq!(program.from, ModelFrom::Command { argv: vec!["pi".into(), "-p".into()] });
+    assert!(config.notes.is_empty());
+}
+
+#[test]
+fn a_model_that_does_not_hold_is_told_by_its_key() {
+    let faults_of = |keys: &str| faults(&format!("[models.a]\n{keys}"));
+    assert_eq!(faults_of("kind = \"command\"\n"), ["1:9: models.a.argv: missing"]);
+    assert_eq!(
+        faults_of("kind = \"openai\"\nargv = [\"x\"]\nbase-url = \"localhost\"\n"),
+        [
+            "1:9: models.a.model: missing",
+            "3:8: models.a.argv: is for kind = \"command\"",
+            "4:12: models.a.base-url: expected an address such as \"http://127.0.0.1:8080/v1\"",
+        ]
+    );
+    assert!(faults_of("kind = \"opnai\"\nargv = [\"x\"]\n")[0].contains("there are \"openai\" and \"command\""));
+    assert!(faults_of("kind = \"command\"\nargv = []\n")[0].contains("name a program"));
+    assert!(faults(&format!("{OPENAI}time-out = \"2s\"\n"))[0].contains("did you mean `timeout`?"));
+    assert!(faults("[models]\nsummary = 1\n")[0].contains("expected a table"));
+}
+
+#[test]
+fn a_key_in_the_config_is_not_told_again() {
+    for keys in ["api-key-env = \"sk-SECRET-1\"\n", "api-key-env = \"9SECRET\"\n"] {
+        let faults = faults(&format!("{OPENAI}{keys}"));
+        assert!(faults[0].contains("never the key itself") && !faults[0].contains("SECRET"), "{faults:?}");
+    }
+    let faults = faults(&OPENAI.replace("127.0.0.1", "me:SECRET@host"));
+    assert!(faults[0].contains("take it out") && !faults[0].contains("SECRET"), "{faults:?}");
+}
+
+#[test]
+fn a_key_that_goes_over_plain_http_is_worth_a_word() {
+    let text = format!("{OPENAI}api-key-env = \"KEY\"\n");
+    assert!(parse(&text).notes.is_empty(), "it stays on this machine");
+    let notes = parse(&text.replace("127.0.0.1", "example.org")).notes;
+    assert!(notes[0].to_string().contains("others may read it"), "{notes:?}");
+}
+
+#[test]
+fn a_grant_names_a_model_that_there_is() {
+    let plugin = "[[plugin]]\nname = \"a\"\ngrants = [\"model:sumary\"]\n";
+    assert_eq!(
+        faults(&format!("{plugin}{OPENAI}")),
+        ["3:10: plugin.a.grants: there is no [models.sumary]; did you mean \"model:summary\"?"]
+    );
+    assert!(faults(plugin)[0].contains("write that table"));
+    assert!(faults(&format!("{}{OPENAI}", plugin.replace("sumary", "summary"))).is_empty());
 }
 
 #[test]

@@ -56,6 +56,17 @@ pub(super) fn count(value: &DeValue<'_>, least: u64) -> Read<u64> {
     }
 }
 
+/// Dollars; none below nothing.
+pub(super) fn price(value: &DeValue<'_>) -> Read<f64> {
+    let text = match value {
+        DeValue::Integer(number) if number.radix() == 10 => number.as_str(),
+        DeValue::Float(number) => number.as_str(),
+        other => return Err(format!("expected a number of dollars, found {}", kind(other))),
+    };
+    let price = text.parse().ok().filter(|price: &f64| price.is_finite() && *price >= 0.0);
+    price.map(|price| (price, price.into())).ok_or_else(|| format!("{text} is out of range: give at least 0"))
+}
+
 pub(super) fn flag(value: &DeValue<'_>) -> Read<bool> {
     match value {
         DeValue::Boolean(flag) => Ok((*flag, (*flag).into())),

@@ -198,7 +198,7 @@ impl Session {
         let wanted = match is_late || token.is_some() {
             true => Wanted::Nobody,
             false if self.wants_running == Some(ask) => Wanted::Busy,
-            false => self.wanted_job(world, leaf, &held.asked, &mut held.next_plugin)?,
+            false => self.wanted_job(world, leaf, &held.asked, held.until(), &mut held.next_plugin)?,
         };
         match wanted {
             Wanted::Run(job) => {

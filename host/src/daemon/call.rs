@@ -26,6 +26,15 @@ pub(super) struct CallFacts {
     pub(super) texts: Vec<Text>,
 }
 
+impl CallFacts {
+    /// The same, with what models answered.
+    pub(super) fn with_answers(mut self, answers: Vec<Text>) -> CallFacts {
+        self.given.answers = answers.iter().map(|answer| answer.hash().to_owned()).collect();
+        self.texts.extend(answers);
+        self
+    }
+}
+
 impl Session {
     /// A first run on an entry that has just been read, or on the leaf of this moment.
     pub(super) fn call(

@@ -4,6 +4,7 @@
 //! meanwhile is noted in the slot and makes the next step. So no lock is held while a plugin works, and entries of one
 //! session are handled in file order while sessions run side by side.
 
+mod asking;
 mod bridged;
 mod call;
 pub mod control;
@@ -356,6 +357,7 @@ fn house(world: &World) -> Result<(), JournalError> {
     let (now, keep) = (world::now_ms(), world.settings.keep_runs.as_millis());
     let keep = i64::try_from(keep).unwrap_or(i64::MAX);
     world.journal.forget_runs(Keep { from_ms: now.saturating_sub(keep), rows: MOST_RUNS, bytes: MOST_LOG })?;
+    world.journal.forget_used(now.saturating_sub(keep))?;
     match world.sweep(now, KEEP_GONE_MS)? {
         0 => {}
         forgotten => info!(forgotten, "sessions are gone for 30 days; what was pending for them is forgotten"),

@@ -1,9 +1,11 @@
 //! What the daemon is told to do, resolved from the config and the command line.
 
 use std::path::{Path, PathBuf};
+use std::sync::Arc;
 use std::time::Duration;
 
 use crate::deliver::settle::Times;
+use crate::models::Models;
 use crate::pi::PiFiles;
 
 /// Decides by a session's path, or by its working directory, whether it is followed.
@@ -35,6 +37,8 @@ pub struct Settings {
     pub keep_runs: Duration,
     /// Pi's own settings and models.
     pub pi: PiFiles,
+    /// The models that plugins may be granted.
+    pub models: Arc<Models>,
 }
 
 impl Settings {

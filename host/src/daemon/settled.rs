@@ -2,18 +2,20 @@
 //! boundary, or when a compaction is wanted.
 
 use std::sync::Arc;
+use std::time::Instant;
 
 use pi_session::branch::Branch;
 use pi_session::draft::Draft;
 use pi_session::tree::EntryIx;
-use tracing::{info, warn};
+use tracing::{debug, info, warn};
 
+use super::asking::Asking;
 use super::call::{Call, CallFacts};
 use super::links::{AskId, Asked};
 use super::session::{Session, StepError};
 use super::world::World;
 use crate::journal::{Batch, Handler, Note};
-use crate::sandbox::{self, Plugin, Run, RunReport};
+use crate::sandbox::{self, FailureKind, Plugin, Run, RunReport};
 
 /// The grant without which no compaction can be proposed.
 const MAY_COMPACT: &str = "append:compaction";
@@ -30,6 +32,8 @@ pub struct SettledJob {
     pub(super) facts: CallFacts,
     /// The ask that wants a compaction, if it is made for one.
     pub wanted: Option<AskId>,
+    /// The models that it may ask.
+    pub(super) asking: Asking,
 }
 
 /// An `on-settled` run that was made.
@@ -70,10 +74,10 @@ impl SettledJob {
     /// Makes the run. Takes as long as the plugin's limits allow.
     #[must_use]
     pub fn work(self) -> SettledDone {
-        let trigger = self.run.trigger_id.clone();
-        let report = self.plugin.run(self.run);
+        let (trigger, asking) = (self.run.trigger_id.clone(), Arc::new(self.asking));
+        let report = self.plugin.run_with(self.run, Some(Arc::clone(&asking) as Arc<dyn sandbox::Models>));
         let SettledJob { plugin, asked, facts, wanted, .. } = self;
-        SettledDone { plugin, trigger, asked, facts, wanted, report }
+        SettledDone { plugin, trigger, asked, facts: facts.with_answers(asking.answers()), wanted, report }
     }
 }
 
@@ -103,7 +107,8 @@ impl Session {
             let handler = sandbox::Handler::OnSettled { reason: reason.to_owned(), notes, instructions: None };
             self.running.insert(plugin.name().to_owned());
             let Call { run, asked: facts } = self.call(world, plugin, handler, on_branch.clone(), leaf)?;
-            jobs.push(SettledJob { plugin: Arc::clone(plugin), run, asked, facts, wanted: None });
+            let asking = Asking::of(world, plugin.name());
+            jobs.push(SettledJob { plugin: Arc::clone(plugin), run, asked, facts, wanted: None, asking });
         }
         Ok(jobs)
     }
@@ -114,6 +119,7 @@ impl Session {
         world: &World,
         leaf: Option<EntryIx>,
         asked: &Asked,
+        until: Instant,
         next: &mut usize,
     ) -> Result<Wanted, StepError> {
         let may = |plugin: &Plugin| plugin.wants_settled() && plugin.grants().any(|grant| grant == MAY_COMPACT);
@@ -130,7 +136,8 @@ impl Session {
         self.running.insert(plugin.name().to_owned());
         let Call { run, asked: facts } = self.call(world, plugin, handler, branch, leaf)?;
         let (plugin, wanted) = (Arc::clone(plugin), Some(asked.id()));
-        Ok(Wanted::Run(Box::new(SettledJob { plugin, run, asked: Vec::new(), facts, wanted })))
+        let asking = Asking::of(world, plugin.name()).waited_for(asked.over(), until);
+        Ok(Wanted::Run(Box::new(SettledJob { plugin, run, asked: Vec::new(), facts, wanted, asking })))
     }
 
     /// The branch with what is pending, but for compactions: what is wanted now takes their place.
@@ -146,6 +153,10 @@ impl Session {
         self.running.remove(done.plugin.name());
         if let Some(ask) = done.wanted {
             return self.absorb_wanted(world, done, ask);
+        }
+        if is_over(&done.report) {
+            // A reload: the wishes stand, and the plugins of now are asked.
+            return Ok(());
         }
         let asked = self.record.later.len();
         self.record.later.retain(|note| !done.asked.contains(note));
@@ -169,6 +180,10 @@ impl Session {
     /// nobody waits for any more, since Pi's user has aborted or it took too long, is not wanted later either.
     fn absorb_wanted(&mut self, world: &World, done: SettledDone, ask: AskId) -> Result<(), StepError> {
         self.wants_running = self.wants_running.filter(|running| *running != ask);
+        if is_over(&done.report) {
+            debug!(session = %self.path.display(), plugin = done.plugin.name(), "nobody waits for its compaction any more");
+            return Ok(());
+        }
         let (batch, record) = self.conclude(&done.plugin, &done.trigger, done.facts, done.report);
         self.runs.push(record);
         let Some(batch) = batch else { return self.save(world, Vec::new()) };
@@ -192,6 +207,11 @@ impl Session {
         }
         Ok(())
     }
+}
+
+/// Whether a run ended because nobody waited for it any more.
+fn is_over(report: &RunReport) -> bool {
+    report.outcome.as_ref().is_err_and(|failure| failure.kind == FailureKind::Over)
 }
 
 fn drafts(batch: &Batch) -> Vec<Draft> {

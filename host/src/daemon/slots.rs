@@ -136,7 +136,8 @@ impl Daemon {
         debug!(session = %path.display(), plugin = job.plugin.name(), "an on-settled run begins");
         let (to, runs) = (self.to.clone(), Arc::clone(&self.settled_runs));
         tokio::spawn(async move {
-            let _permit = runs.acquire_owned().await;
+            // A compaction that Pi waits for does not wait for what others ask models.
+            let _permit = if job.wanted.is_none() { runs.acquire_owned().await.ok() } else { None };
             let lost = SettledLost { plugin: job.plugin.name().to_owned(), asked: job.asked.clone() };
             let done = tokio::task::spawn_blocking(move || job.work()).await;
             let _ = to.send(Event::Settled(path, Box::new(done.map_err(|_| lost))));

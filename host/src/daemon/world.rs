@@ -34,6 +34,23 @@ pub struct World {
     /// The system calls of a write.
     pub disk: Arc<dyn Disk>,
     shared: Arc<Shared>,
+    /// Set when a reload has put another one in its place.
+    replaced: Arc<AtomicBool>,
+}
+
+/// The end of whatever began in a world: the daemon's own, or a reload.
+#[derive(Clone)]
+pub struct Ending {
+    shared: Arc<Shared>,
+    replaced: Arc<AtomicBool>,
+}
+
+impl Ending {
+    /// Whether it has come.
+    #[must_use]
+    pub fn has_come(&self) -> bool {
+        self.shared.ending.load(Ordering::Relaxed) || self.replaced.load(Ordering::Relaxed)
+    }
 }
 
 /// What outlives a reload.
@@ -65,14 +82,17 @@ impl World {
             paused: AtomicBool::new(false),
             processes: Mutex::new(None),
         };
-        Ok(World { journal: Arc::new(journal), plugins, settings, disk: disk.into(), shared: Arc::new(shared) })
+        let (journal, shared, replaced) = (Arc::new(journal), Arc::new(shared), Arc::default());
+        Ok(World { journal, plugins, settings, disk: disk.into(), shared, replaced })
     }
 
-    /// The same world with other plugins and settings.
+    /// The same world with other plugins and settings, which takes the place of this one: models are not asked in this one
+    /// any more.
     #[must_use]
     pub fn with(&self, plugins: Vec<Arc<Plugin>>, settings: Settings) -> World {
+        self.replaced.store(true, Ordering::Relaxed);
         let (journal, disk, shared) = (Arc::clone(&self.journal), Arc::clone(&self.disk), Arc::clone(&self.shared));
-        World { journal, plugins, settings, disk, shared }
+        World { journal, plugins, settings, disk, shared, replaced: Arc::default() }
     }
 
     fn known(&self) -> MutexGuard<'_, Known> {
@@ -83,6 +103,12 @@ impl World {
     /// Those who follow the log.
     pub(super) fn feed(&self) -> &Feed {
         &self.shared.feed
+    }
+
+    /// The end of what begins now.
+    #[must_use]
+    pub fn ending(&self) -> Ending {
+        Ending { shared: Arc::clone(&self.shared), replaced: Arc::clone(&self.replaced) }
     }
 
     /// Asks the workers to end at the next entry or batch; what they leave is done at the next start.

@@ -17,6 +17,7 @@ mod held;
 mod log;
 mod record;
 mod store;
+mod used;
 
 pub use log::Keep;
 pub use record::{About, Batch, Given, Handler, Intent, Note, Process, RunRecord, SessionKey, SessionRecord, Text};

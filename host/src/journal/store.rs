@@ -3,13 +3,14 @@
 use std::path::{Path, PathBuf};
 use std::sync::atomic::{AtomicU64, Ordering};
 
-use redb::{Database, Durability, ReadableTable, TableDefinition, WriteTransaction};
+use redb::{Database, Durability, ReadTransaction, ReadableTable, TableDefinition, WriteTransaction};
 use serde::Serialize;
 use serde::de::DeserializeOwned;
 
 use super::held::Held;
 use super::log;
 use super::record::{Batch, Intent, RunRecord, SessionKey, SessionRecord};
+use super::used::USED;
 
 pub(super) const META: TableDefinition<'_, &str, &str> = TableDefinition::new("meta");
 const SESSIONS: TableDefinition<'_, u64, &str> = TableDefinition::new("sessions");
@@ -270,6 +271,10 @@ impl Journal {
         self.write(Durability::Immediate, |_| Ok(()))
     }
 
+    pub(super) fn read(&self) -> Result<ReadTransaction> {
+        self.db.read()
+    }
+
     pub(super) fn write<T>(
         &self,
         durability: Durability,
@@ -344,6 +349,7 @@ fn prepare(db: &Database, now_ms: i64) -> Result<i64> {
     txn.open_table(PENDING).map_err(JournalError::failed)?;
     txn.open_table(INTENTS).map_err(JournalError::failed)?;
     log::prepare(&txn)?;
+    txn.open_table(USED).map_err(JournalError::failed)?;
     txn.commit().map_err(JournalError::failed)?;
     Ok(first)
 }

@@ -11,6 +11,7 @@ use super::engine::Clockwork;
 use super::grants::Grants;
 use super::limits::{Limits, MAX_CALL_BYTES, MAX_STACK, Meter};
 use super::log::Log;
+use super::model::Asking;
 use super::report::{Failure, FailureKind, HostFacts};
 use super::ticker::ticks;
 use super::view::View;
@@ -19,7 +20,9 @@ use super::{append, log, model, session};
 /// What the host keeps for an instance.
 pub(super) struct Guest {
     meter: Meter,
-    deadline: Instant,
+    pub(super) deadline: Instant,
+    /// How long models took.
+    pub(super) asked: Duration,
     pub(super) log: Log,
     /// None while it describes itself.
     pub(super) session: Option<Session>,
@@ -32,6 +35,7 @@ pub(super) struct Session {
     pub(super) facts: HostFacts,
     pub(super) header_json: String,
     pub(super) on_entry: bool,
+    pub(super) asking: Asking,
 }
 
 /// Ends a run from within a host call.
@@ -39,6 +43,8 @@ pub(super) struct Session {
 pub(super) enum Stop {
     #[error("the deadline passed in a host call")]
     Deadline,
+    #[error("nobody waits for it any more")]
+    Over,
     #[error("there is no session while a plugin describes itself")]
     NoSession,
     #[error("{0}")]
@@ -61,10 +67,13 @@ pub(super) fn enter(cx: &mut StoreContextMut<'_, Guest>, weight: u64) -> wasmtim
     if Instant::now() > cx.data().deadline {
         return Err(Stop::Deadline.into());
     }
+    if cx.data().session.as_ref().is_some_and(|session| session.asking.is_over()) {
+        return Err(Stop::Over.into());
+    }
     charge(cx, CALL_FUEL + weight)
 }
 
-fn charge(cx: &mut StoreContextMut<'_, Guest>, fuel: u64) -> wasmtime::Result<()> {
+pub(super) fn charge(cx: &mut StoreContextMut<'_, Guest>, fuel: u64) -> wasmtime::Result<()> {
     let left = cx.get_fuel()?;
     cx.set_fuel(left.saturating_sub(fuel))?;
     if left < fuel { Err(Trap::OutOfFuel.into()) } else { Ok(()) }
@@ -124,14 +133,16 @@ impl Machine {
             Ok(answer) => answer.map_err(|message| Failure { kind: FailureKind::Err, message }),
             Err(error) => Err(self.failure(&guest, &error)),
         };
-        Ended { result, guest, fuel, wall: begun.elapsed() }
+        let wall = begun.elapsed().saturating_sub(guest.asked);
+        Ended { result, guest, fuel, wall }
     }
 
     fn store(&self, session: Option<Session>, now: Instant) -> Store<Guest> {
         let Limits { fuel, time, log_lines, .. } = self.limits;
         // A time that no clock reaches is no deadline.
         let deadline = now.checked_add(time).unwrap_or(now + Duration::from_hours(24 * 365));
-        let guest = Guest { meter: Meter::new(&self.limits), deadline, log: Log::new(log_lines), session };
+        let (meter, asked) = (Meter::new(&self.limits), Duration::ZERO);
+        let guest = Guest { meter, deadline, asked, log: Log::new(log_lines), session };
         let mut store = Store::new(&self.clockwork.engine, guest);
         store.limiter(|guest| &mut guest.meter);
         store.set_hostcall_fuel(MAX_CALL_BYTES);
@@ -149,6 +160,7 @@ impl Machine {
             (Some(Stop::Deadline), _) | (_, Some(Trap::Interrupt)) => {
                 (FailureKind::Deadline, format!("it took longer than {time:?} (limits.time)"))
             }
+            (Some(Stop::Over), _) => (FailureKind::Over, Stop::Over.to_string()),
             (Some(Stop::Unreadable(error)), _) => (FailureKind::Session, error.to_string()),
             (_, Some(Trap::OutOfFuel)) => (FailureKind::Fuel, format!("it used up its fuel of {fuel} (limits.fuel)")),
             (_, Some(Trap::StackOverflow)) => {

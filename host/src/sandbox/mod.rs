@@ -41,6 +41,7 @@ pub use component::{CONTRACT_VERSION, componentize};
 pub use engine::config as engine_config;
 pub use inspect::{Description, Inspection};
 pub use limits::Limits;
+pub use model::{Answered, Models, NotAnswered};
 pub use plugin::{Plugin, PluginSource};
 pub use report::{Done, Failure, FailureKind, Handler, HostFacts, LogLine, ModelFacts, PiCompaction, Run, RunReport};
 pub use view::maker;

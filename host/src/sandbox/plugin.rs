@@ -13,6 +13,7 @@ use super::contract::Description;
 use super::grants::{Grants, is_known};
 use super::instance::{Ended, Guest, Machine, Session};
 use super::limits::Limits;
+use super::model::{Asking, Models};
 use super::pieces::cut;
 use super::report::{Done, Failure, FailureKind, Handler, Run, RunReport};
 use super::view::{View, custom_type, kind, maker, role};
@@ -247,9 +248,14 @@ impl Plugin {
         Ok(fits(&self.asks) && self.narrowed.as_ref().is_none_or(fits))
     }
 
-    /// Runs it once. What it proposed is in the report, if it ended well.
+    /// Runs it once, without a model. What it proposed is in the report, if it ended well.
     pub fn run(&self, run: Run) -> RunReport {
-        let Some(session) = self.session(&run) else {
+        self.run_with(run, None)
+    }
+
+    /// The same with what answers when it asks a model in `on-settled`.
+    pub fn run_with(&self, run: Run, models: Option<Arc<dyn Models>>) -> RunReport {
+        let Some(session) = self.session(&run, models) else {
             let message = format!("the trigger {} is not on the branch", run.trigger_id);
             return failed(Failure { kind: FailureKind::Session, message });
         };
@@ -269,7 +275,7 @@ impl Plugin {
         report(ended)
     }
 
-    fn session(&self, run: &Run) -> Option<Session> {
+    fn session(&self, run: &Run, models: Option<Arc<dyn Models>>) -> Option<Session> {
         let Machine { limits, grants, .. } = &self.machine;
         let trigger = run.branch.place_of(&run.trigger_id)?;
         Some(Session {
@@ -278,6 +284,7 @@ impl Plugin {
             facts: run.facts.clone(),
             header_json: run.header_json.clone(),
             on_entry: run.handler == Handler::OnEntry,
+            asking: Asking::of(models),
         })
     }
 }
@@ -285,7 +292,9 @@ impl Plugin {
 /// What is kept of a run: its proposals only if it ended well.
 fn report(ended: Ended<()>) -> RunReport {
     let Ended { result, guest, fuel, wall } = ended;
+    let asked_in_vain = guest.session.as_ref().is_some_and(|session| session.asking.failed);
     let batch = guest.session.map(|session| session.batch);
+    let result = result.map_err(|failure| if asked_in_vain { of_model(failure) } else { failure });
     let (outcome, refusals) = match (result, batch) {
         (Ok(()), Some(batch)) => {
             let (accepted, later, refusals) = batch.finish();
@@ -295,6 +304,12 @@ fn report(ended: Ended<()>) -> RunReport {
         (Err(failure), batch) => (Err(cut_message(failure)), batch.map(Batch::refusals).unwrap_or_default()),
     };
     RunReport { outcome, refusals, logs: guest.log.lines, logs_dropped: guest.log.dropped, fuel, wall }
+}
+
+/// An error that follows a model's failure is one of the model's.
+fn of_model(failure: Failure) -> Failure {
+    let kind = if failure.kind == FailureKind::Err { FailureKind::Model } else { failure.kind };
+    Failure { kind, ..failure }
 }
 
 fn failed(failure: Failure) -> RunReport {

@@ -150,7 +150,7 @@ pub struct RunReport {
     pub logs_dropped: u64,
     /// What it used: the same count on every machine.
     pub fuel: u64,
-    /// How long it took, waiting for a place to run not counted.
+    /// How long it took, waiting for a place to run and for models not counted.
     pub wall: Duration,
 }
 
@@ -189,6 +189,10 @@ pub enum FailureKind {
     Limit,
     /// The session's text could not be read. Not the plugin's fault; another try may do.
     Session,
+    /// A model that it asked gave no answer, and it could not do without. Another try may do.
+    Model,
+    /// Nobody waits for it any more: an abort in Pi, a reload, the daemon's end. Nobody's fault.
+    Over,
 }
 
 impl FailureKind {
@@ -203,13 +207,15 @@ impl FailureKind {
             Self::Memory => "memory",
             Self::Limit => "limit",
             Self::Session => "session",
+            Self::Model => "model",
+            Self::Over => "over",
         }
     }
 
     /// Whether it would only come again.
     #[must_use]
     pub const fn is_final(self) -> bool {
-        !matches!(self, Self::Deadline | Self::Session)
+        !matches!(self, Self::Deadline | Self::Session | Self::Model | Self::Over)
     }
 }
 
