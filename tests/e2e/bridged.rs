@@ -318,3 +318,102 @@ fn once_its_process_has_ended_a_session_is_one_without_a_pi() {
     until("the graft", || Session::read(&path).customs("note").len() == 1);
     daemon.end();
 }
+
+const TWO: &str = r#"{"needs":["append:custom"],"on":["message:user"],"entry":[
+    {"custom":{"type":"first","data":"$trigger"}},{"custom":{"type":"second","data":"$trigger"}}]}"#;
+
+/// Pi's disk was full behind the first draft.
+#[test]
+fn what_pi_did_not_take_of_a_batch_is_handed_over_alone() {
+    let stage = Stage::new(20, &scripted("two", &["append:custom"], TWO));
+    let path = stage.session("a.jsonl");
+    let daemon = stage.daemon(&[]);
+    let mut pi = Pi::start(&stage, &path);
+    let leaf = pi.turn("one");
+    let drafts = pi.boundary(&leaf);
+    assert_eq!(kinds(&drafts), ["pi-graft.run", "first", "second"]);
+    let leaf = pi.take(&drafts[..2]);
+    let rest = pi.boundary(&leaf);
+    assert_eq!(kinds(&rest), ["pi-graft.run", "second"]);
+    assert_eq!(rest[0]["data"]["continues"], drafts[0]["data"]["batch"]);
+    let leaf = pi.take(&rest);
+    assert!(pi.boundary(&leaf).is_empty());
+    pi.peer.say(&json!({ "bye": "quit" }));
+    daemon.end();
+    stage.once(&["--closed"]);
+    let file = Session::read(&path);
+    file.assert_sound();
+    assert_eq!((file.live_customs("first").len(), file.live_customs("second").len()), (1, 1));
+    assert_eq!((file.customs("first").len(), file.customs("second").len()), (1, 1));
+}
+
+/// A write of ours was cut off behind the first draft, or in the middle of the second; Pi was opened on that and went on.
+#[test]
+fn a_torn_graft_that_somebody_wrote_behind_is_made_whole() {
+    for cut_in_line in [false, true] {
+        let stage = Stage::new(20, &scripted("two", &["append:custom"], TWO));
+        let path = stage.session("a.jsonl");
+        let daemon = stage.daemon_with(&["--closed"], &[("PI_GRAFT_TEST_DIE_AT", "written")]);
+        let mut talk = Talk::begin(&path);
+        talk.user("one");
+        talk.assistant("ok");
+        daemon.wait_for_end();
+        let text = std::fs::read_to_string(&path).expect("the session");
+        let second = text.trim_end().rfind('\n').expect("a line before") + 1;
+        let end = if cut_in_line { second + 20 } else { second };
+        std::fs::write(&path, &text[..end]).expect("as the power left it");
+        if cut_in_line {
+            crate::stage::append(&path, "\n");
+        }
+        let mut pi = Talk::reopen(&path);
+        pi.user("two");
+        pi.assistant("ok");
+        for _ in 0..2 {
+            stage.once(&["--closed"]);
+            let file = Session::read(&path);
+            let (first, second) = (file.live_customs("first"), file.live_customs("second"));
+            assert_eq!((first.len(), second.len()), (2, 2), "cut in a line: {cut_in_line}\n{first:#?}{second:#?}");
+            assert_ne!(member(&second[0], &["data"]), member(&second[1], &["data"]));
+            assert_eq!(file.receipts(), 3, "that of the second continues the first");
+        }
+    }
+}
+
+#[test]
+fn a_wanted_compaction_that_was_aborted_is_not_handed_over_later() {
+    let slow = r#"{"needs":["append:compaction"],"on":["label"],
+        "settled":[{"calls":30000},{"compaction":{"summary":"made for $reason","first_kept":"$leaf"}}]}"#;
+    let stage = Stage::new(20, &scripted("compactor", &["append:compaction"], slow));
+    let path = stage.session("a.jsonl");
+    let mut daemon = stage.daemon(&[]);
+    let mut pi = Pi::start(&stage, &path);
+    pi.turn("one");
+    let leaf = pi.turn("two");
+    pi.peer.say(
+        &json!({ "ask": 77, "leaf": leaf, "ms": 20_000, "at": "session_before_compact", "reason": "manual", "others": [] }),
+    );
+    daemon.wait_for("an on-settled run begins");
+    pi.peer.say(&json!({ "cancel": 77 }));
+    daemon.wait_for("nobody waits for it");
+    assert!(pi.boundary(&leaf).is_empty());
+    pi.peer.say(&json!({ "leaf": leaf, "idle": true, "on": "agent_settled" }));
+    assert!(pi.boundary(&leaf).is_empty());
+    daemon.end();
+    stage.once(&["--closed"]);
+    assert_eq!(Session::read(&path).compactions(), 0);
+}
+
+#[test]
+fn the_log_says_what_was_handed_over_and_what_was_taken() {
+    let stage = notes();
+    let path = stage.session("a.jsonl");
+    let daemon = stage.daemon(&[]);
+    let mut pi = Pi::start(&stage, &path);
+    let leaf = pi.turn("one");
+    let drafts = pi.boundary(&leaf);
+    until("what is told of it", || stage.outcomes() == ["handed over"]);
+    let leaf = pi.take(&drafts);
+    assert!(pi.boundary(&leaf).is_empty());
+    until("what is known of it", || stage.outcomes() == ["handed over", "grafted"]);
+    daemon.end();
+}

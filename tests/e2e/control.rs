@@ -137,7 +137,7 @@ fn nothing_happens_in_a_pause_and_nothing_is_lost_by_it() {
     until("the other's graft", || Session::read(&c).customs("note").len() == 1);
     assert_eq!(Session::read(&a).customs("note").len(), 1);
     assert!(stage.run(&["resume", "--session", "a"]).status.success());
-    until("the second graft", || Session::read(&a).customs("note").len() == 2);
+    until("the second graft", || Session::read(&a).live_customs("note").len() == 2);
     daemon.wait_for("resumed");
     daemon.end();
 }

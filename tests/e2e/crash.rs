@@ -47,8 +47,11 @@ fn killed_again_and_again_beside_a_writer() {
     stage.once(&["--closed"]);
     let file = Session::read(&path);
     file.assert_sound();
-    let mut of: Vec<String> = file.customs("note").iter().map(|n| crate::talk::member(n, &["data", "of"])).collect();
+    // What landed beside the writer's next entry was grafted again, and counts on the branch once.
+    let mut of: Vec<String> =
+        file.live_customs("note").iter().map(|n| crate::talk::member(n, &["data", "of"])).collect();
+    assert_eq!(of.len(), turns as usize + 1);
     of.sort();
     of.dedup();
-    assert_eq!((of.len(), file.receipts()), (turns as usize + 1, turns as usize + 1));
+    assert_eq!(of.len(), turns as usize + 1);
 }

@@ -35,6 +35,24 @@ impl Stage {
         fs::write(self.path("config.toml"), text).expect("the config");
     }
 
+    /// Writes the config anew with another `live-hold`, `2s` unless this is called.
+    pub fn hold_for(&self, live_hold: &str) {
+        let text = fs::read_to_string(self.path("config.toml")).expect("the config");
+        let text = text.replacen("live-hold = \"2s\"", &format!("live-hold = {live_hold:?}"), 1);
+        fs::write(self.path("config.toml"), text).expect("the config");
+    }
+
+    /// What the log says became of batches, oldest first.
+    pub fn outcomes(&self) -> Vec<String> {
+        let output = self.run(&["log", "--json", "-n", "1000"]);
+        let lines = String::from_utf8_lossy(&output.stdout).into_owned();
+        let of_batch = |line: &str| {
+            let line: serde_json::Value = serde_json::from_str(line).expect("JSON");
+            (line["about"] == "batch").then(|| line["outcome"].as_str().expect("text").to_owned())
+        };
+        lines.lines().filter_map(of_batch).collect()
+    }
+
     pub fn path(&self, name: &str) -> PathBuf {
         self.dir.path().canonicalize().expect("the folder").join(name)
     }

@@ -51,6 +51,11 @@ impl Talk {
         self
     }
 
+    /// Goes to another entry, as `/tree` does: what comes next hangs on that one.
+    pub fn go_to(&mut self, leaf: &str) {
+        self.leaf = Some(leaf.to_owned());
+    }
+
     pub fn user(&mut self, text: &str) -> String {
         self.message(&format!(r#""role":"user","content":{}"#, quoted(text)))
     }
@@ -136,6 +141,23 @@ impl Session {
     fn text(&self, entry: &pi_session::entry::Entry) -> String {
         let at = entry.offset as usize;
         String::from_utf8_lossy(&self.bytes[at..at + entry.len as usize]).into_owned()
+    }
+
+    /// The same, of those on the branch that Pi would continue from.
+    pub fn live_customs(&self, custom_type: &str) -> Vec<String> {
+        let branch = self.branch();
+        let here = branch.items().filter(|item| item.word == custom_type);
+        here.map(|item| self.text(item.facts)).collect()
+    }
+
+    /// Whether the entry is on the branch that Pi would continue from.
+    pub fn is_live(&self, id: &str) -> bool {
+        self.branch().place_of(id).is_some()
+    }
+
+    /// How often entries of a type are on that branch.
+    pub fn live_of(&self, kind: EntryKind) -> usize {
+        self.branch().items().filter(|item| item.facts.kind == kind).count()
     }
 
     pub fn receipts(&self) -> usize {

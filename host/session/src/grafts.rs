@@ -12,11 +12,12 @@
 //!    └─ u3
 //! ```
 
+use crate::branch::BranchError;
 use crate::draft::RECEIPT_TYPE;
 use crate::entry::EntryKind;
 use crate::json::Json;
-use crate::receipt::Receipt;
-use crate::tree::{EntryIx, Tree};
+use crate::receipt::{Receipt, draft_of};
+use crate::tree::{EntryIx, Source, Tree};
 
 /// The `customType` of the entry that leads back to the branch of a line that a graft had passed over.
 pub const REJOIN_TYPE: &str = "pi-graft.rejoin";
@@ -47,6 +48,59 @@ impl Graft {
     fn holds(&self, ix: EntryIx) -> bool {
         self.first <= ix && ix <= self.last
     }
+
+    fn known(&mut self) -> Graft {
+        self.fate = Fate::Known;
+        *self
+    }
+
+    /// Whether it merely leads back to a branch.
+    #[must_use]
+    pub fn is_rejoin(&self, tree: &Tree) -> bool {
+        tree.word(tree.entry(self.first)) == REJOIN_TYPE
+    }
+
+    /// Bytes of its lines.
+    #[must_use]
+    pub fn bytes(&self, tree: &Tree) -> u64 {
+        self.entries(tree).map(|ix| u64::from(tree.entry(ix).len)).sum()
+    }
+
+    /// The entries that its edits name.
+    pub fn targets<'t>(&self, tree: &'t Tree) -> impl Iterator<Item = EntryIx> + use<'t> {
+        let edits = self.entries(tree).map(|ix| tree.entry(ix)).filter(|entry| entry.kind == EntryKind::ContextEdit);
+        edits.filter_map(|entry| tree.current(entry.names?))
+    }
+
+    /// What it was made of, told by itself: its receipt, and the drafts behind that are in the file, as JSON. None of a
+    /// rejoin, and where the receipt cannot be read.
+    ///
+    /// # Errors
+    /// [`BranchError`] if the text is not what was indexed.
+    pub fn told(&self, tree: &Tree, source: &dyn Source) -> Result<Option<(Receipt, Vec<String>)>, BranchError> {
+        let Some(receipt) = read(tree, source, self.first, Receipt::of_entry)? else { return Ok(None) };
+        let mut drafts = Vec::new();
+        for ix in self.entries(tree).skip(1) {
+            drafts.extend(read(tree, source, ix, draft_of)?);
+        }
+        Ok(Some((receipt, drafts)))
+    }
+
+    fn entries<'t>(&self, tree: &'t Tree) -> impl Iterator<Item = EntryIx> + use<'t> {
+        tree.all().skip(self.first.index()).take(self.last.index() + 1 - self.first.index())
+    }
+}
+
+fn read<T>(
+    tree: &Tree,
+    source: &dyn Source,
+    ix: EntryIx,
+    look: impl FnOnce(Json<'_>) -> Option<T>,
+) -> Result<Option<T>, BranchError> {
+    let entry = tree.entry(ix);
+    let line = source.read(entry.offset, entry.len as usize)?;
+    let json = Json::parse(&line).map_err(|reason| BranchError::Changed { offset: entry.offset, reason })?;
+    Ok(look(json))
 }
 
 /// What one entry tells of the grafts before it.
@@ -54,6 +108,8 @@ impl Graft {
 pub struct News {
     /// It hangs on a graft: whoever wrote it had loaded that.
     pub on_graft: bool,
+    /// The grafts that are known from it on, in the file's order.
+    pub known: Vec<Graft>,
     /// The grafts that it passed over, in the file's order; a rejoin among them has no receipt.
     pub orphaned: Vec<Graft>,
     /// Pi branched off: it hangs on another entry than the one that Pi stood on before.
@@ -83,11 +139,47 @@ impl Grafts {
         self.list[self.settled..].iter().any(|graft| graft.holds(ix) && graft.fate == Fate::Unproven)
     }
 
-    /// A Pi says that it stands on `leaf`, so it has loaded every graft on the way to it.
-    pub fn seen_from(&mut self, tree: &Tree, leaf: EntryIx) {
+    /// Whether the entry is the last one of the newest graft.
+    #[must_use]
+    pub fn ends_in(&self, ix: EntryIx) -> bool {
+        self.list.last().is_some_and(|graft| graft.last == ix)
+    }
+
+    /// The graft that an entry belongs to.
+    #[must_use]
+    pub fn of(&self, ix: EntryIx) -> Option<&Graft> {
+        let behind = self.list.partition_point(|graft| graft.first <= ix);
+        self.list[..behind].last().filter(|graft| graft.holds(ix))
+    }
+
+    /// A Pi says that it stands on `leaf`, so it has loaded every graft on the way to it. Gives those of which that is news.
+    pub fn seen_from(&mut self, tree: &Tree, leaf: EntryIx) -> Vec<Graft> {
         let way = self.way(tree, leaf);
-        let unproven = self.list[self.settled..].iter_mut();
-        unproven.filter(|graft| way.iter().any(|ix| graft.holds(*ix))).for_each(|graft| graft.fate = Fate::Known);
+        let unproven = self.list[self.settled..].iter_mut().filter(|graft| graft.fate == Fate::Unproven);
+        let seen = unproven.filter(|graft| way.iter().any(|ix| graft.holds(*ix)));
+        seen.map(|graft| graft.known()).collect()
+    }
+
+    /// The file ends in grafts that nobody has written behind yet, and the line of somebody else's before them is not on
+    /// their branch: they are misplaced, and that line would be off the branch at the next open. Gives that line.
+    #[must_use]
+    pub fn passed_over(&self, tree: &Tree) -> Option<EntryIx> {
+        let first = self.list[self.settled..].iter().find(|graft| graft.fate == Fate::Unproven)?;
+        let over = self.before(tree, first)?;
+        let last = tree.all().next_back()?;
+        let most = last.index() - over.index() + 1;
+        let is_on_it = tree.up_from(last).take(most).take_while(|ix| *ix >= over).any(|ix| ix == over);
+        (!is_on_it).then_some(over)
+    }
+
+    /// The entry before a graft in the file's order, other grafts apart.
+    fn before(&self, tree: &Tree, graft: &Graft) -> Option<EntryIx> {
+        let mut first = graft.first;
+        loop {
+            let before = tree.all().nth(first.index().checked_sub(1)?)?;
+            let Some(other) = self.of(before) else { return Some(before) };
+            first = other.first;
+        }
     }
 
     /// Takes in the newest entry of `tree`, whose line is `line`.
@@ -129,19 +221,31 @@ impl Grafts {
     fn pass(&mut self, tree: &Tree, ix: EntryIx) -> News {
         let way = self.way(tree, ix);
         let parent = tree.parent(ix);
-        let mut orphaned = Vec::new();
+        let (mut known, mut orphaned) = (Vec::new(), Vec::new());
         for graft in &mut self.list[self.settled..] {
-            if way.iter().any(|ix| graft.holds(*ix)) {
-                graft.fate = Fate::Known;
-            } else if graft.fate == Fate::Unproven {
-                graft.fate = Fate::Orphaned;
-                orphaned.push(*graft);
+            match (way.iter().any(|ix| graft.holds(*ix)), graft.fate) {
+                (true, Fate::Unproven) => known.push(graft.known()),
+                (false, Fate::Unproven) => {
+                    graft.fate = Fate::Orphaned;
+                    orphaned.push(*graft);
+                }
+                _ => {}
             }
         }
         let on_graft = parent.is_some_and(|parent| self.list[self.settled..].iter().any(|graft| graft.holds(parent)));
-        let branched = parent != came_from(tree, ix, &orphaned);
+        let branched = parent != self.came_from(tree, ix);
         (self.settled, self.left) = (self.list.len(), 0);
-        News { on_graft, orphaned, branched }
+        News { on_graft, known, orphaned, branched }
+    }
+
+    /// The entry that Pi stood on before it wrote `ix`: the one before it in the file, grafts that it passed over apart.
+    fn came_from(&self, tree: &Tree, ix: EntryIx) -> Option<EntryIx> {
+        let before = |ix: EntryIx| ix.index().checked_sub(1).and_then(|at| tree.all().nth(at));
+        let mut at = before(ix)?;
+        while let Some(graft) = self.of(at).filter(|graft| graft.fate == Fate::Orphaned) {
+            at = before(graft.first)?;
+        }
+        Some(at)
     }
 
     /// The way up from `ix` to where the unproven grafts begin. Nobody but us has written since, so it is short.
@@ -150,13 +254,4 @@ impl Grafts {
         let most = ix.index().saturating_sub(first.index()) + 1;
         tree.up_from(ix).take(most).take_while(|ix| *ix >= first).collect()
     }
-}
-
-/// The entry that Pi stood on before it wrote `ix`: the one before it in the file, grafts that it passed over apart.
-fn came_from(tree: &Tree, ix: EntryIx, orphaned: &[Graft]) -> Option<EntryIx> {
-    let before = ix.index().checked_sub(1).and_then(|at| tree.all().nth(at));
-    orphaned.iter().rev().fold(before, |at, graft| match at {
-        Some(at) if graft.holds(at) => tree.parent(graft.first),
-        at => at,
-    })
 }

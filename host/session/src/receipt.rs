@@ -8,6 +8,7 @@
 use crate::branch::{Branch, BranchError, Item};
 use crate::draft::{Draft, RECEIPT_TYPE};
 use crate::entry::EntryKind;
+use crate::grafts::REJOIN_TYPE;
 use crate::json::{Json, Kind, quoted};
 use crate::strict::canonical;
 
@@ -189,6 +190,12 @@ pub fn is_receipt(item: &Item<'_>) -> bool {
     item.id.is_some() && item.facts.kind == EntryKind::Custom && item.word == RECEIPT_TYPE
 }
 
+/// Whether the entry is the host's own, and in the file: a receipt, or what leads back to a branch. It wakes nobody, and
+/// plugins do not see it.
+pub fn is_hosts_own(item: &Item<'_>) -> bool {
+    is_receipt(item) || (item.id.is_some() && item.facts.kind == EntryKind::Custom && item.word == REJOIN_TYPE)
+}
+
 /// Whether what stands behind the receipt is all that it speaks of.
 fn is_complete(branch: &Branch, place: u32, receipt: &Receipt) -> Result<bool, BranchError> {
     Ok(is_whole(receipt, contents_behind(branch, place, receipt.entries as usize)?))
@@ -273,7 +280,7 @@ fn own_details(details: Json<'_>) -> Option<String> {
 }
 
 /// The draft that an entry came from, as JSON.
-fn draft_of(entry: Json<'_>) -> Option<String> {
+pub(crate) fn draft_of(entry: Json<'_>) -> Option<String> {
     let kind = entry.get("type")?.as_str()?;
     let own_id = entry.get("id").and_then(|id| id.as_str());
     let mut out = format!("{{\"type\":{}", quoted(&kind));

@@ -41,7 +41,7 @@ fn a_graft_is_known_once_an_entry_of_pis_hangs_on_it() {
     assert_eq!(fates("a1<:m r1<a1:R1 n1<r1:c"), [Fate::Unproven]);
     let (_, grafts, news) = told("a1<:m r1<a1:R1 n1<r1:c u2<n1:m");
     assert_eq!(grafts.all()[0].fate, Fate::Known);
-    assert_eq!(of(&news, "u2"), &News { on_graft: true, ..News::default() });
+    assert_eq!(of(&news, "u2"), &News { on_graft: true, known: grafts.all().to_vec(), ..News::default() });
     assert_eq!(fates("a1<:m r1<a1:R1 n1<r1:c r2<n1:R1 n2<r2:c u2<n2:m"), [Fate::Known, Fate::Known]);
 }
 
@@ -86,4 +86,63 @@ fn a_pi_that_says_where_it_stands_has_loaded_what_is_before() {
     grafts.seen_from(&tree, tree.by_id("n1").expect("there"));
     assert_eq!(grafts.all()[0].fate, Fate::Known);
     assert!(!grafts.is_unproven(tree.by_id("n1").expect("there")));
+}
+
+/// Pi's line `u2` came between the check and the write: the file would be opened at the graft, and `u2` be off the branch.
+#[test]
+fn a_misplaced_graft_names_the_line_that_it_passed_over() {
+    let passed = |drawing: &str| {
+        let (tree, grafts, _) = told(drawing);
+        grafts.passed_over(&tree).map(|ix| tree.id(ix).to_owned())
+    };
+    assert_eq!(passed("a1<:m r1<a1:R1 n1<r1:c"), None, "well placed");
+    assert_eq!(passed("a1<:m u2<a1:m r1<a1:R1 n1<r1:c").as_deref(), Some("u2"));
+    assert_eq!(passed("a1<:m u2<a1:m a2<u2:m r1<a1:R1").as_deref(), Some("a2"), "the last of several");
+    assert_eq!(passed("a1<:m u2<a1:m r1<a1:R1 n1<r1:c r2<n1:R1 n2<r2:c").as_deref(), Some("u2"));
+    assert_eq!(passed("a1<:m u2<a1:m r1<a1:R1 n1<r1:c j<u2:J"), None, "led back");
+    assert_eq!(passed("a1<:m u2<a1:m r1<a1:R1 n1<r1:c a2<u2:m j<u2:J").as_deref(), Some("a2"), "misplaced itself");
+    assert_eq!(passed("a1<:m u2<a1:m r1<a1:R1 n1<r1:c a2<u2:m"), None, "Pi has written");
+    assert_eq!(passed("r1<:R1 n1<r1:c"), None);
+}
+
+#[test]
+fn what_a_bridge_had_pi_append_after_a_navigation_is_not_misplaced() {
+    let (tree, mut grafts, _) = told("a1<:m u2<a1:m r1<a1:R1 n1<r1:c");
+    let seen = grafts.seen_from(&tree, tree.by_id("n1").expect("there"));
+    assert_eq!((seen.len(), grafts.passed_over(&tree)), (1, None));
+    assert!(grafts.seen_from(&tree, tree.by_id("n1").expect("there")).is_empty(), "it is no news");
+}
+
+/// Pi goes on from where it stood: nobody branched off.
+#[test]
+fn a_misplaced_graft_that_pi_writes_beside_is_an_orphan_and_no_branching() {
+    let (.., news) = told("a1<:m u2<a1:m r1<a1:R1 n1<r1:c a2<u2:m");
+    assert_eq!((of(&news, "a2").orphaned.len(), of(&news, "a2").branched), (1, false));
+}
+
+#[test]
+fn a_graft_tells_what_it_was_made_of() {
+    let lines = [
+        r#"{"type":"session","version":3,"id":"s"}"#,
+        r#"{"type":"message","id":"u1","parentId":null,"message":{"role":"user","content":"hi"}}"#,
+        r#"{"type":"custom","customType":"pi-graft.run","data":{"batch":"b","plugin":"p","handler":"on-entry","trigger":"u1","entries":2},"id":"r1","parentId":"u1"}"#,
+        r#"{"type":"context_edit","targetId":"u1","replacement":null,"id":"e1","parentId":"r1"}"#,
+        r#"{"type":"compaction","summary":"s","firstKeptEntryId":"c1","tokensBefore":9,"fromHook":true,"id":"c1","parentId":"e1"}"#,
+    ];
+    let text = lines.map(|line| format!("{line}\n")).concat();
+    let tree = Tree::from_bytes(text.as_bytes());
+    let mut grafts = Grafts::default();
+    for (ix, line) in tree.all().zip(&lines[1..]) {
+        grafts.note(&tree, ix, line.as_bytes());
+    }
+    let graft = grafts.all()[0];
+    let (receipt, drafts) = graft.told(&tree, &text.into_bytes()).expect("readable").expect("a receipt");
+    assert_eq!((receipt.batch.as_str(), receipt.trigger.as_str()), ("b", "u1"));
+    let (edit, compaction) = (
+        r#"{"type":"context_edit","targetId":"u1","replacement":null}"#,
+        r#"{"type":"compaction","summary":"s","firstKeptEntryId":null}"#,
+    );
+    assert_eq!(drafts, [edit, compaction], "what the host counts is not among it");
+    assert_eq!(graft.targets(&tree).map(|ix| tree.id(ix)).collect::<Vec<_>>(), ["u1"]);
+    assert_eq!(graft.bytes(&tree), lines[2..].iter().map(|line| line.len() as u64).sum::<u64>());
 }

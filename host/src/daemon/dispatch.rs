@@ -20,12 +20,12 @@ impl Session {
     /// Runs every plugin that the entry wakes, and keeps what they propose together with the cursor behind the entry.
     pub(super) fn dispatch(&mut self, world: &World, ix: EntryIx) -> Result<(), StepError> {
         let trigger = self.tree.id(ix).to_owned();
-        let mut batches = Vec::new();
         if let Err(e @ BranchError::Cycle(_)) = Branch::at(&self.tree, self.source(), Some(ix)) {
             warn!(session = %self.path.display(), trigger, "passed over: {e}");
             return Ok(());
         }
         self.tally.handled += 1;
+        let mut batches = self.note_grafts(world, ix)?;
         for plugin in &world.plugins {
             let branch = self.branch_with_pending(Some(ix), &batches)?;
             if !wakes(plugin, &branch)? || self.is_done(plugin.name(), Handler::OnEntry, &trigger) {

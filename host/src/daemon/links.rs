@@ -205,6 +205,7 @@ impl Daemon {
     fn link(&mut self, conn: Conn, path: PathBuf, hello: Hello) {
         info!(session = %path.display(), pid = hello.pid, "a Pi with a bridge has it open");
         self.linked.insert(conn.id(), path.clone());
+        self.world.note_bridge(&path, true);
         let bridge = Bridge { conn, pid: hello.pid, leaf: hello.leaf, idle: hello.idle, since: Instant::now() };
         let links = &mut self.slot(&path).links;
         links.bridges.retain(|known| known.conn.id() != bridge.conn.id());
@@ -241,6 +242,9 @@ impl Daemon {
             info!(session = %path.display(), pid = left.pid, bye = left.bye.as_deref(), "its bridge has left");
             slot.bell.left.push(left);
         }
+        if slot.links.is_empty() {
+            self.world.note_bridge(&path, false);
+        }
         self.touch(&path);
     }
 
@@ -269,7 +273,7 @@ fn welcome(refusal: Option<&str>, turn_end: Duration) -> Welcome {
 }
 
 /// The path by which the daemon knows a file: that of its real directory, which alone must be there.
-fn real_path(path: &Path) -> PathBuf {
+pub(super) fn real_path(path: &Path) -> PathBuf {
     let dir = path.parent().and_then(|dir| dir.canonicalize().ok());
     match (dir, path.file_name()) {
         (Some(dir), Some(name)) => dir.join(name),

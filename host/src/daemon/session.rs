@@ -22,6 +22,7 @@ use crate::journal::{Batch, Handler, Intent, JournalError, Recorded, RunRecord, 
 use super::bridged::Served;
 use super::facts::Surroundings;
 use super::links::AskId;
+use super::orphans::Lineage;
 use super::world::{Met, World, unix_ms};
 
 /// Entries older than the first start of the store, less this, are history (product.md 4.3), milliseconds.
@@ -90,8 +91,8 @@ pub struct Session {
     pub(super) served: Served,
     /// When somebody else last wrote, Unix milliseconds.
     pub(super) quiet_from_ms: i64,
-    /// Until then it is taken for one where a Pi is, because a graft was misplaced, Unix milliseconds.
-    pub(super) live_until_ms: i64,
+    /// What became of its grafts.
+    pub(super) lineage: Lineage,
     /// Lines up to here were handled before this was loaded.
     handled_to: u64,
     /// Offset and hash of the last line handled before this was loaded, and the entries up to it; until that place is
@@ -179,7 +180,7 @@ impl Session {
             made_for: None,
             served: Served::default(),
             quiet_from_ms: 0,
-            live_until_ms: 0,
+            lineage: Lineage::default(),
             last_handled,
             handled_count: None,
             skip_present: is_copy,
@@ -276,6 +277,9 @@ impl Session {
         each: &mut impl FnMut(&mut Session, EntryIx) -> Result<(), StepError>,
     ) -> Result<(), StepError> {
         let pushed = Arc::make_mut(&mut self.tree).push(offset, line);
+        if let Pushed::Entry(ix) = pushed {
+            self.lineage.note(&self.tree, ix, line, &self.record.grafts.seen);
+        }
         let end = offset + line.len() as u64 + 1;
         if self.was_handled(offset, line) {
             if self.handled_count.is_some() || end > self.record.offset {
@@ -446,6 +450,7 @@ fn blank_record(path: &Path, id: &str, reading: &Reading) -> SessionRecord {
         later: Vec::new(),
         bridged: Vec::new(),
         gone_ms: None,
+        grafts: Default::default(),
     }
 }
 

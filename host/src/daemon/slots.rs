@@ -149,8 +149,10 @@ impl Daemon {
         let slot = self.slot(path);
         slot.session = None;
         slot.failures += 1;
-        // Pi must not wait until the pause is over.
-        slot.bell.asks.clear();
+        if !(slot.again && error.is_quiet()) {
+            // Pi must not wait until the pause is over. Where there is none, what was asked meanwhile is looked at now.
+            slot.bell.asks.clear();
+        }
         let pause = (RETRY_AFTER * 2u32.saturating_pow(slot.failures.min(16) - 1)).min(RETRY_MOST);
         if !error.is_quiet() {
             warn!(session = %path.display(), "{error}; trying again in {} s", pause.as_secs());

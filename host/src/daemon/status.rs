@@ -3,6 +3,7 @@
 use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
+use std::time::Duration;
 
 use pi_session::json::Json;
 
@@ -14,6 +15,7 @@ use crate::sandbox::Plugin;
 use crate::wire::control::{LogLine, PendingStatus, PluginStatus, SessionStatus, Status};
 
 use super::feed::log_line;
+use super::hold;
 use super::session::cwd_of;
 use super::world::{World, now_ms, unix_ms};
 
@@ -80,7 +82,8 @@ fn session(world: &World, path: &Path, seen: &Seen) -> Result<SessionStatus, Jou
     let (_, id, entries) = record.map_or((None, String::new(), 0), |(key, id, entries)| (Some(key), id, entries));
     let written = std::fs::metadata(path).and_then(|meta| meta.modified()).ok();
     let cwd = cwd_of(path);
-    let (presence, presence_why) = presence(world, path, cwd.as_deref(), seen);
+    let quiet_ms = written.and_then(|time| u64::try_from(now_ms() - unix_ms(time)).ok());
+    let (presence, presence_why) = presence(world, path, cwd.as_deref(), seen, quiet_ms);
     Ok(SessionStatus {
         path: path.to_path_buf(),
         id,
@@ -88,7 +91,7 @@ fn session(world: &World, path: &Path, seen: &Seen) -> Result<SessionStatus, Jou
         state: state(seen, written.is_some()).to_owned(),
         presence: presence.to_owned(),
         presence_why,
-        quiet_ms: written.and_then(|time| u64::try_from(now_ms() - unix_ms(time)).ok()),
+        quiet_ms,
         waiting: waiting(seen, written.is_some(), !pending.is_empty()),
         pending: pending.iter().map(Recorded::batch).map(pending_of).collect(),
         runs: seen.runs,
@@ -120,13 +123,24 @@ fn state(seen: &Seen, is_there: bool) -> &'static str {
     }
 }
 
-fn presence(world: &World, path: &Path, cwd: Option<&str>, seen: &Seen) -> (&'static str, String) {
+fn presence(
+    world: &World,
+    path: &Path,
+    cwd: Option<&str>,
+    seen: &Seen,
+    quiet_ms: Option<u64>,
+) -> (&'static str, String) {
     if !seen.bridged.is_empty() {
         let pids: Vec<String> = seen.bridged.iter().map(u32::to_string).collect();
         return ("here", format!("a bridge says so (process {})", pids.join(", ")));
     }
     if world.settings.closed {
         return ("absent", "the user says so (--closed)".to_owned());
+    }
+    let quiet = Duration::from_millis(quiet_ms.unwrap_or(0));
+    let held = world.at(path, |_, record| hold::why_here(&record.grafts, quiet, &world.settings.times));
+    if let Some(why) = held.flatten() {
+        return ("here", why);
     }
     let processes = world.processes();
     let cwd = cwd.map(Path::new);

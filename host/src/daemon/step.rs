@@ -1,6 +1,5 @@
 //! One step of a session: recover, read, run, deliver; and what it waits for next.
 
-use std::path::Path;
 use std::time::Duration;
 
 use pi_session::branch::{Branch, BranchError};
@@ -9,6 +8,7 @@ use tracing::{info, warn};
 
 use crate::deliver::append::{Direct, Outcome, Recovery, deliver, recover};
 use crate::deliver::presence::Presence;
+use crate::deliver::rejoin::is_rejoin;
 use crate::deliver::settle::{self, State, Verdict};
 use crate::files::append::{Mtime, Place};
 use crate::files::{FilesError, locate};
@@ -20,15 +20,18 @@ use super::settled::SettledJob;
 use super::world::{World, now_ms, random};
 
 /// How long a batch waits that could not be written for want of room, rights or a lock.
-const KEPT_PAUSE: Duration = Duration::from_secs(5);
+pub(super) const KEPT_PAUSE: Duration = Duration::from_secs(5);
 /// How often it is looked whether a Pi that holds a session has quit.
-const HELD_PAUSE: Duration = Duration::from_secs(2);
+pub(super) const HELD_PAUSE: Duration = Duration::from_secs(2);
 /// Why something waits where there is no branch to put it on.
 const CYCLE: &str = "the parents of the last entry lead in a circle (S8.5); see `pi-graft session validate`";
 /// Why something waits where what was looked at is not what the file ends in any more.
-const WROTE: &str = "somebody wrote at this moment";
+pub(super) const WROTE: &str = "somebody wrote at this moment";
 /// Why something waits where a bridge was and may come back.
 const UNBRIDGED: &str = "its Pi has a bridge, which is not connected at this moment";
+
+/// Why something waits where a bridge has come just now.
+const BRIDGED: &str = "a Pi with a bridge has just connected";
 
 /// What a step leaves to do.
 #[derive(Default)]
@@ -59,6 +62,8 @@ impl Session {
         }
         self.recover(world)?;
         self.note_bridges(world, &bell)?;
+        self.note_leaves(world, &bell.bridges)?;
+        self.inherit(world)?;
         bell.lost.iter().for_each(|lost| self.lose(lost));
         for done in std::mem::take(&mut bell.settled) {
             self.absorb(world, done)?;
@@ -98,7 +103,9 @@ impl Session {
             } else {
                 found
             };
-            self.recovered(world, &intent, found)?;
+            if found != Recovery::Done || !self.recover_orphan(world, &intent)? {
+                self.recovered(world, &intent, found)?;
+            }
         }
         Ok(())
     }
@@ -109,6 +116,10 @@ impl Session {
             Recovery::Withdrawn => {
                 info!(%session, batch = batch.id, "recovered: not written yet, pending again");
                 world.journal.withdraw(&batch.id)?;
+            }
+            Recovery::Done | Recovery::Completed if is_rejoin(intent) => {
+                world.journal.withdraw(&batch.id)?;
+                self.note_rejoined(batch, "Pi's last line");
             }
             Recovery::Done | Recovery::Completed => {
                 info!(%session, batch = batch.id, "recovered: written, done");
@@ -137,7 +148,8 @@ impl Session {
 
     /// Delivers what can be delivered now, and says what the rest waits for.
     fn settle(&mut self, world: &World) -> Result<Next, StepError> {
-        if (self.pending.is_empty() && self.record.later.is_empty()) || world.settings.dry_run {
+        let waits = !self.pending.is_empty() || !self.record.later.is_empty();
+        if (!waits && !self.record.grafts.misplaced) || world.settings.dry_run {
             return Ok(Next::default());
         }
         if let waiting @ Some(_) = world.stops() {
@@ -150,12 +162,19 @@ impl Session {
             let after = Some(world.settings.times.settle);
             return Ok(Next { after, waiting: Some("the last line is not finished"), ..Next::default() });
         }
+        if let Some(next) = self.lead_back(world)? {
+            return Ok(next);
+        }
         let branch = match Branch::of_leaf(&self.tree, self.source()) {
             Err(BranchError::Cycle(_)) => return Ok(Next { waiting: Some(CYCLE), ..Next::default() }),
             branch => branch?,
         };
         let state = self.state(world, &branch)?;
-        let presence = self.presence(world);
+        if let Some((rest, waiting)) = self.held(world) {
+            let (after, seen) = (Some(rest.min(HELD_PAUSE)), Some((state, Presence::Here)));
+            return Ok(Next { after, seen, waiting: waits.then_some(waiting), ..Next::default() });
+        }
+        let presence = self.look(world);
         let next = match settle::verdict(state, presence, self.quiet(), &world.settings.times) {
             Verdict::Settled => self.deliver_all(world)?,
             Verdict::Wait(rest, why) => Next { after: Some(rest), waiting: Some(why), ..Next::default() },
@@ -168,20 +187,9 @@ impl Session {
         Ok(Next { seen: Some((state, presence)), ..next })
     }
 
-    fn quiet(&self) -> Duration {
+    pub(super) fn quiet(&self) -> Duration {
         let quiet = now_ms().saturating_sub(self.quiet_from_ms);
         Duration::from_millis(u64::try_from(quiet).unwrap_or(0))
-    }
-
-    fn presence(&self, world: &World) -> Presence {
-        if now_ms() < self.live_until_ms {
-            return Presence::Here;
-        }
-        let cwd = self.tree.header().and_then(|h| h.cwd.clone());
-        let cwd = cwd.as_deref().map(Path::new);
-        let processes = world.processes();
-        let newer = cwd.filter(|cwd| processes.in_dir(cwd) > 0).map_or(0, |_| locate::newer_in_dir(&self.path));
-        processes.presence(cwd, newer)
     }
 
     /// Everything pending on the leaf's branch, in order, then the `on-settled` runs.
@@ -211,6 +219,11 @@ impl Session {
 
     /// Delivers one batch. Says why if it has to wait, and with it all that come after.
     fn deliver_one(&mut self, world: &World, recorded: Recorded) -> Result<Option<&'static str>, StepError> {
+        if world.has_bridge(&self.path) {
+            return Ok(Some(BRIDGED));
+        }
+        // Whoever had a bridge here is gone: from now on the grafts are ours.
+        self.record.bridged.clear();
         let branch = Branch::of_leaf(&self.tree, self.source())?;
         let place = Place { file: self.reading.id(), len: self.read_to };
         let mtime = if locate::is_newest(&self.path) { Mtime::Move } else { Mtime::Keep };
@@ -231,7 +244,7 @@ impl Session {
                 self.note(&batch, "grafted", format!("{} entries", ids.len() - 1));
                 left_out.iter().for_each(|why| self.note(&batch, "left out", why.to_string()));
                 if landed.between > 0 {
-                    self.misplaced(world, &batch.id);
+                    self.note_misplaced(world);
                     self.note(&batch, "misplaced", "somebody wrote at the same moment");
                 }
                 self.read_own(world)?;
@@ -270,15 +283,8 @@ impl Session {
         }
     }
 
-    /// Somebody's line stands between the place that was checked and ours: a Pi is there after all.
-    fn misplaced(&mut self, world: &World, batch: &str) {
-        let hold = i64::try_from(world.settings.times.live_hold.as_millis()).unwrap_or(i64::MAX);
-        self.live_until_ms = now_ms().saturating_add(hold);
-        warn!(session = %self.path.display(), batch, "misplaced: somebody wrote at the same moment; waiting for live-hold");
-    }
-
     /// Reads back what was just written, so that the tree ends in it.
-    fn read_own(&mut self, world: &World) -> Result<(), StepError> {
+    pub(super) fn read_own(&mut self, world: &World) -> Result<(), StepError> {
         self.read_new(world).map(drop)
     }
 }

@@ -1,5 +1,6 @@
 //! What all sessions share: the plugins, the store, the disk, and which sessions are known.
 
+use std::collections::HashSet;
 use std::path::{Path, PathBuf};
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
@@ -61,6 +62,7 @@ struct Shared {
     began: Instant,
     paused: AtomicBool,
     processes: Mutex<Option<(Instant, Arc<Processes>)>>,
+    bridged: Mutex<HashSet<PathBuf>>,
 }
 
 impl World {
@@ -81,6 +83,7 @@ impl World {
             began: Instant::now(),
             paused: AtomicBool::new(false),
             processes: Mutex::new(None),
+            bridged: Mutex::default(),
         };
         let (journal, shared, replaced) = (Arc::new(journal), Arc::new(shared), Arc::default());
         Ok(World { journal, plugins, settings, disk: disk.into(), shared, replaced })
@@ -149,6 +152,23 @@ impl World {
         self.shared.began.elapsed() < BRIDGES_COME_BACK
     }
 
+    fn bridged(&self) -> MutexGuard<'_, HashSet<PathBuf>> {
+        // A panic while it was held leaves whole paths.
+        self.shared.bridged.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    /// A bridge has the session at `path` from now on, or none has it any more.
+    pub(super) fn note_bridge(&self, path: &Path, has: bool) {
+        let mut bridged = self.bridged();
+        bridged.remove(path);
+        bridged.extend(has.then(|| path.to_path_buf()));
+    }
+
+    /// Whether a bridge has the session at `path`: at this very moment, which a step that began before does not know else.
+    pub(super) fn has_bridge(&self, path: &Path) -> bool {
+        self.bridged().contains(path)
+    }
+
     /// What is known of the session with `id` at `path`.
     #[must_use]
     pub fn meet(&self, path: &Path, id: &str, file: FileId) -> Met {
@@ -191,11 +211,12 @@ impl World {
         self.known().remember(key, record);
     }
 
-    /// Sessions with something left to do: pending batches, intents, wishes for `on-settled`; by number.
+    /// Sessions with something left to do: pending batches, intents, wishes for `on-settled`, a misplaced graft; by number.
     fn unfinished_keys(&self) -> Result<Vec<SessionKey>, JournalError> {
         let intended = self.journal.intents()?.into_iter().map(|(key, _)| key);
         let mut keys: Vec<_> = self.journal.sessions_with_pending()?.into_iter().chain(intended).collect();
-        keys.extend(self.known().all().filter(|(_, record)| !record.later.is_empty()).map(|(key, _)| key));
+        let is_left = |record: &SessionRecord| !record.later.is_empty() || record.grafts.misplaced;
+        keys.extend(self.known().all().filter(|(_, record)| is_left(record)).map(|(key, _)| key));
         keys.sort_unstable();
         keys.dedup();
         Ok(keys)

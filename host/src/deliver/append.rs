@@ -23,6 +23,7 @@ use crate::files::tail::Reading;
 use crate::journal::{Batch, Intent, Journal, JournalError, Recorded};
 
 use super::bridge::holds;
+use super::labelled::Labelled;
 
 /// What delivery works with.
 pub struct Direct<'a> {
@@ -150,7 +151,7 @@ fn write(
     };
     direct.journal.intend(&recorded, &intent)?;
     crate::steps::reached("intended");
-    match append(direct.disk, path, place, &bytes, mtime) {
+    match append(&Labelled(direct.disk), path, place, &bytes, mtime) {
         Ok(landed) => {
             crate::steps::reached("written");
             direct.journal.finish(recorded)?;

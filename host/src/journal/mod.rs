@@ -13,12 +13,14 @@
 //! graft's ids in the file. Losing the whole store forgets what was pending and harms no session: a receipt in the file
 //! outranks it (product.md 4.5).
 
+mod grafted;
 mod held;
 mod log;
 mod record;
 mod store;
 mod used;
 
+pub use grafted::{GraftRecord, Hold};
 pub use log::Keep;
 pub use record::{About, Batch, Given, Handler, Intent, Note, Process, RunRecord, SessionKey, SessionRecord, Text};
 pub use store::{Journal, JournalError, Recorded};

@@ -10,6 +10,8 @@ use sha2::{Digest, Sha256};
 use crate::files::FileId;
 use crate::files::append::Place;
 
+use super::grafted::GraftRecord;
+
 /// The store's own number of a session file; it survives renames.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
 pub struct SessionKey(pub u64);
@@ -44,6 +46,9 @@ pub struct SessionRecord {
     /// Since when its file is not there although something is left to do, Unix milliseconds.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub gone_ms: Option<i64>,
+    /// What is known of its grafts beyond what the file tells.
+    #[serde(default)]
+    pub grafts: Box<GraftRecord>,
 }
 
 /// A process, known again by its number and when it started, since numbers are given out anew.

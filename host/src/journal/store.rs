@@ -207,12 +207,15 @@ impl Journal {
     /// # Errors
     /// [`JournalError::Failed`]: the write must not be made.
     pub fn intend(&self, recorded: &Recorded, intent: &Intent) -> Result<()> {
-        self.write(Durability::Immediate, |txn| {
-            let mut table = txn.open_table(INTENTS).map_err(JournalError::failed)?;
-            let row = encode(&(recorded.session, intent))?;
-            table.insert(intent.batch.id.as_str(), row.as_str()).map_err(JournalError::failed)?;
-            Ok(())
-        })
+        self.write(Durability::Immediate, |txn| put_intent(txn, recorded.session, intent))
+    }
+
+    /// The same for a line of the host's own, which was never pending: it goes with [`Journal::withdraw`], done or not.
+    ///
+    /// # Errors
+    /// [`JournalError::Failed`]: the write must not be made.
+    pub fn intend_own(&self, session: SessionKey, intent: &Intent) -> Result<()> {
+        self.write(Durability::Immediate, |txn| put_intent(txn, session, intent))
     }
 
     /// The write did not happen: the batch is merely pending again.
@@ -302,6 +305,13 @@ impl Journal {
         table.insert(key.0, encode(record)?.as_str()).map_err(JournalError::failed)?;
         Ok(key)
     }
+}
+
+fn put_intent(txn: &WriteTransaction, session: SessionKey, intent: &Intent) -> Result<()> {
+    let mut table = txn.open_table(INTENTS).map_err(JournalError::failed)?;
+    let row = encode(&(session, intent))?;
+    table.insert(intent.batch.id.as_str(), row.as_str()).map_err(JournalError::failed)?;
+    Ok(())
 }
 
 fn remove_pending(txn: &WriteTransaction, recorded: &Recorded) -> Result<()> {

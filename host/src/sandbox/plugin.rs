@@ -232,13 +232,13 @@ impl Plugin {
         self.compacts
     }
 
-    /// Whether the entry at a place, which is in the file, wakes it. Receipts and what is pending wake nobody.
+    /// Whether the entry at a place, which is in the file, wakes it. What is the host's own, and what is pending, wakes nobody.
     ///
     /// # Errors
     /// If the receipt before a graft cannot be read.
     pub fn wakes_on(&self, branch: &Branch, place: u32) -> Result<bool, BranchError> {
         let item = branch.item(place);
-        if item.pending.is_some() || pi_session::receipt::is_receipt(&item) {
+        if item.pending.is_some() || pi_session::receipt::is_hosts_own(&item) {
             return Ok(false);
         }
         let maker = maker(branch, place)?;

@@ -10,7 +10,7 @@ use pi_session::branch::{BranchError, Item};
 use pi_session::context::{Context, ContextEntry, Shown};
 use pi_session::entry::{EntryKind, IdIx, Replacement, Role};
 use pi_session::json::Json;
-use pi_session::receipt::{Receipt, is_receipt};
+use pi_session::receipt::{Receipt, is_hosts_own, is_receipt};
 
 use super::contract::{Info, Page};
 
@@ -143,7 +143,7 @@ impl View {
 
     /// The entry at a place, if a plugin may see it.
     pub(super) fn item(&self, place: u32) -> Option<Item<'_>> {
-        (place < self.branch.len()).then(|| self.branch.item(place)).filter(|item| !is_receipt(item))
+        (place < self.branch.len()).then(|| self.branch.item(place)).filter(|item| !is_hosts_own(item))
     }
 
     /// The record of an entry that [`View::item`] gives.
@@ -249,7 +249,7 @@ impl View {
     /// The last `custom` of a type.
     pub(super) fn last_custom(&self, wanted: &str) -> Result<Option<Info>, BranchError> {
         let is_it = |item: &Item<'_>| item.facts.kind == EntryKind::Custom && item.word == wanted;
-        let found = self.branch.items().rev().find(is_it).filter(|item| !is_receipt(item));
+        let found = self.branch.items().rev().find(is_it).filter(|item| !is_hosts_own(item));
         let walked = self.branch.len() - found.map_or(0, |item| item.place);
         // A glance at each entry on the way costs less than working with it.
         self.add_work(walked as usize / 8);

@@ -1,4 +1,4 @@
-//! Beside the real Pi: the bridge, in rpc mode, with a mock model.
+//! Beside the real Pi, in rpc mode, with a mock model: the bridge, and a Pi without it.
 //!
 //! Needs Pi: `tests/oracle/setup.sh DIR` installs it, `PI_DIR` and `ORACLE_NODE` say where. Without them every scene here
 //! says that it was skipped.
@@ -13,4 +13,5 @@ mod handing;
 mod leaving;
 mod measure;
 mod pushing;
+mod unbridged;
 mod whole;

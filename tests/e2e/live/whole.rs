@@ -106,6 +106,9 @@ fn many_batches_at_one_boundary() {
     let batches: BTreeSet<String> =
         of(&home.entries(), "pi-graft.run").iter().map(|e| e["data"]["batch"].to_string()).collect();
     assert_eq!(batches.len(), 16);
+    // All of the first boundary's count in the request that follows it.
+    assert_eq!(texts(&home.requests()[0]).matches("NOTED").count(), 0);
+    assert_eq!(texts(&home.requests()[1]).matches("NOTED").count(), 8);
 }
 
 #[test]

@@ -16,6 +16,7 @@ use std::rc::Rc;
 
 use pi_session::draft::RECEIPT_TYPE;
 use pi_session::entry::EntryKind;
+use pi_session::grafts::REJOIN_TYPE;
 use pi_session::tree::{EntryIx, Leaf};
 
 use crate::cli::open::Opened;
@@ -138,8 +139,9 @@ impl Iterator for Walk<'_> {
 
 fn is_shown(opened: &Opened, ix: EntryIx) -> bool {
     let entry = opened.tree.entry(ix);
-    let receipt = entry.kind == EntryKind::Custom && opened.tree.word(entry) == RECEIPT_TYPE;
-    !(receipt || entry.kind == EntryKind::Usage)
+    let hosts_own = matches!(opened.tree.word(entry), RECEIPT_TYPE | REJOIN_TYPE);
+    let hosts_own = entry.kind == EntryKind::Custom && hosts_own;
+    !(hosts_own || entry.kind == EntryKind::Usage)
 }
 
 /// The entries on the path to the leaf. One that leads in a circle ends where it began.

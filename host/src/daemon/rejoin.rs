@@ -1,0 +1,89 @@
+//! Leading back to the line that a misplaced graft has passed over, so that nothing of Pi's is off the branch at the next open
+//! (product.md section 5).
+//!
+//! It gives nothing to a context and hangs on Pi's own line, so it does no harm beside a Pi that writes on; that Pi merely
+//! passes over it. So it is written as soon as it is quiet, long before the next graft.
+
+use pi_session::branch::Branch;
+use tracing::{info, warn};
+
+use crate::deliver::append::Direct;
+use crate::deliver::presence::Presence;
+use crate::deliver::rejoin::{End, Led, rejoin};
+use crate::files::append::{Mtime, Place};
+use crate::files::locate;
+use crate::journal::{Batch, SessionKey};
+
+use super::dispatch::batch_id;
+use super::session::{Session, StepError};
+use super::step::{HELD_PAUSE, KEPT_PAUSE, Next, WROTE};
+use super::world::{World, now_ms, random};
+
+/// Why something waits before that.
+const MISPLACED: &str = "a graft was misplaced; the file is led back to Pi's branch when it is quiet";
+/// The same where a Pi is seen.
+const LIVE: &str = "a graft was misplaced, and a Pi has this session open; the file is led back when it quits";
+
+impl Session {
+    /// Leads back, if there is something to lead back to. Gives what is to be waited for.
+    pub(super) fn lead_back(&mut self, world: &World) -> Result<Option<Next>, StepError> {
+        let (Some(key), true) = (self.key, self.record.grafts.misplaced) else { return Ok(None) };
+        let graft = self.lineage.newest(&self.tree).map(|graft| self.batch_of(&graft)).transpose()?.flatten();
+        let Some((batch, over)) = graft.zip(self.lineage.passed_over(&self.tree)) else {
+            self.record.grafts.misplaced = false;
+            return Ok(None);
+        };
+        if let Some(next) = self.not_yet(world) {
+            return Ok(Some(next));
+        }
+        let branch = Branch::at(&self.tree, self.source(), Some(over))?;
+        self.write_rejoin(world, key, &branch, &batch)
+    }
+
+    fn not_yet(&self, world: &World) -> Option<Next> {
+        let rest = world.settings.times.settle.saturating_sub(self.quiet());
+        match self.look(world) {
+            Presence::Here => Some(Next { after: Some(HELD_PAUSE), waiting: Some(LIVE), ..Next::default() }),
+            _ if !rest.is_zero() => Some(Next { after: Some(rest), waiting: Some(MISPLACED), ..Next::default() }),
+            _ => None,
+        }
+    }
+
+    fn write_rejoin(
+        &mut self,
+        world: &World,
+        key: SessionKey,
+        branch: &Branch,
+        batch: &Batch,
+    ) -> Result<Option<Next>, StepError> {
+        self.record.bridged.clear();
+        let place = Place { file: self.reading.id(), len: self.read_to };
+        let mtime = if locate::is_newest(&self.path) { Mtime::Move } else { Mtime::Keep };
+        let mut direct =
+            Direct { disk: world.disk.as_ref(), journal: &world.journal, now_ms: now_ms(), random: &mut random };
+        let end = End { path: &self.path, place, mtime };
+        let again = || Some(Next { after: Some(KEPT_PAUSE), waiting: Some(WROTE), ..Next::default() });
+        match rejoin(&mut direct, key, branch, batch, batch_id(), end)? {
+            Led::Kept(_) => return Ok(again()),
+            Led::Impossible(stale) => {
+                warn!(session = %self.path.display(), "cannot be led back: {stale}");
+                self.record.grafts.misplaced = false;
+                return Ok(None);
+            }
+            Led::Back(landed) => {
+                self.note_rejoined(batch, branch.leaf_id().unwrap_or_default());
+                if landed.between > 0 {
+                    self.note_misplaced(world);
+                }
+            }
+        }
+        self.read_own(world)?;
+        Ok(if self.record.grafts.misplaced { again() } else { None })
+    }
+
+    /// The file ends on Pi's branch again.
+    pub(super) fn note_rejoined(&mut self, batch: &Batch, over: &str) {
+        info!(session = %self.path.display(), batch = batch.id, over, "rejoined: the file ends on Pi's branch again");
+        self.note(batch, "rejoined", format!("the file ends on the branch of {over} again"));
+    }
+}
