@@ -5,7 +5,7 @@ use serde_json::Value;
 
 use super::home::Home;
 use crate::stage::{scripted, until};
-use crate::talk::{Session, member};
+use crate::talk::{Session, Talk, member};
 
 /// A message to the model for each of the user's.
 const NOTE: &str = r#"{"needs":["append:custom_message"],"on":["message:user"],"entry":[
@@ -72,4 +72,63 @@ fn what_a_pi_that_cannot_be_seen_passed_over_is_offered_once_more_to_its_branch(
     file.assert_sound();
     once.dedup();
     assert_eq!((once.len(), file.receipts()), (3, 4), "each once on the branch, and one copy off it");
+}
+
+/// What the user says is kept from the model.
+const REDACT: &str = r#"{"needs":["append:context_edit"],"on":["message:user"],"entry":[
+    {"edits":[{"target":"$trigger","text":"REDACTED"}]}]}"#;
+
+/// Forked by Pi itself, before the graft: the fork shows what was redacted, so it is redacted there too.
+#[test]
+fn a_fork_of_pis_is_as_redacted_as_its_session() {
+    let Some(home) = Home::with(&scripted("redactor", &["append:context_edit"], REDACT)) else { return };
+    let mut pi = home.pi_with(&[], &[]);
+    pi.prompt("SECRET one");
+    pi.prompt("SECRET two");
+    let second =
+        home.entries().iter().rfind(|entry| entry["message"]["role"] == "user").expect("a prompt")["id"].clone();
+    pi.quit();
+    home.stage.once(&["--closed"]);
+    let first = home.session();
+    assert_eq!(Session::read(&first).receipts(), 2);
+    let mut pi = home.pi_with(&[], &["--session", first.to_str().expect("UTF-8")]);
+    pi.command("fork", serde_json::json!({ "entryId": second }));
+    pi.quit();
+    home.stage.once(&["--closed"]);
+    let fork = home.sessions().into_iter().find(|path| *path != first).expect("a fork");
+    let mut pi = home.pi_with(&[], &["--session", fork.to_str().expect("UTF-8")]);
+    pi.prompt("and on");
+    pi.quit();
+    let request = home.requests().last().expect("a request")["messages"].to_string();
+    assert!(request.contains("REDACTED") && !request.contains("SECRET"), "{request}");
+    Session::read(&fork).assert_sound();
+}
+
+/// The model is asked about the line that came between, and the graft counts, once, when Pi opens what was led back.
+#[test]
+fn pi_goes_on_behind_the_line_that_a_misplaced_graft_had_passed_over() {
+    let Some(home) = home() else { return };
+    let mut pi = home.pi_with(&[], &[]);
+    pi.prompt("one");
+    pi.quit();
+    let (path, held) = (home.session(), home.stage.path("held"));
+    let wait = format!("checked={}", held.display());
+    let daemon = home.stage.daemon_with(&[], &[("PI_GRAFT_TEST_WAIT_AT", wait.as_str())]);
+    until("the gap", || held.exists());
+    let mut between = Talk::reopen(&path);
+    between.user("IN THE GAP");
+    between.assistant("ok");
+    until("all of it", || {
+        let _ = std::fs::remove_dir(&held);
+        live(&home).len() == 2
+    });
+    daemon.end();
+    assert_eq!(Session::read(&path).customs("pi-graft.rejoin").len(), 1);
+    let mut pi = home.pi_with(&[], &["--continue"]);
+    pi.prompt("and on");
+    pi.quit();
+    let request = home.requests().last().expect("a request").clone();
+    assert!(request["messages"].to_string().contains("IN THE GAP"));
+    assert_eq!(noted(&request), 2);
+    Session::read(&path).assert_sound();
 }
