@@ -18,8 +18,10 @@ use crate::journal::Batch;
 use super::links::real_path;
 use super::orphans::{edits_what_is_on, read_batch};
 use super::session::{Session, StepError};
-use super::world::World;
+use super::world::{World, now_ms};
 
+/// How long a fork may take to arrive, milliseconds.
+const ARRIVES_MS: i64 = 60_000;
 /// Nothing is looked for any more.
 const DONE: u64 = u64::MAX;
 
@@ -33,7 +35,7 @@ impl Session {
         for batch in edits_in(&here, &origin, world)? {
             self.offer_edits(&here, &batch, "in the fork", &mut again)?;
         }
-        self.record.grafts.inherited = if self.has_own_entries() { DONE } else { count };
+        self.record.grafts.inherited = if self.has_arrived() { DONE } else { count };
         self.save(world, again)
     }
 
@@ -50,11 +52,11 @@ impl Session {
         (is_followed && path != self.path && settings.is_inside(&path)).then_some(path)
     }
 
-    /// Whether something was written into the fork since it was made.
-    fn has_own_entries(&self) -> bool {
+    /// Whether all of what it was forked with is there: something was written into it since, or time enough has passed.
+    fn has_arrived(&self) -> bool {
         let made = self.tree.header().and_then(|header| header.time_ms());
         let last = self.leaf().and_then(|leaf| self.tree.entry(leaf).time_ms);
-        made.zip(last).is_none_or(|(made, last)| last >= made)
+        made.zip(last).is_none_or(|(made, last)| last >= made || now_ms().saturating_sub(made) > ARRIVES_MS)
     }
 }
 
