@@ -133,6 +133,11 @@ impl Branch {
         self.path.len() as u32
     }
 
+    /// The entry of the tree at a place; none where it is not in the file.
+    pub(crate) fn entry_at(&self, place: u32) -> Option<EntryIx> {
+        self.path.get(place as usize).copied()
+    }
+
     /// The newest entry that is in the file.
     #[must_use]
     pub fn leaf(&self) -> Option<EntryIx> {
@@ -276,10 +281,10 @@ impl Branch {
     pub fn push(&mut self, text: &str, origin: &Arc<Origin>) -> Result<(), JsonError> {
         let found = match walk::read(text.as_bytes()) {
             Line::Object(_, found) => found,
-            Line::Bad(error) => return Err(error),
+            Line::Bad(error, _) => return Err(error),
             _ => return Err(JsonError { at: 0, what: "not an object" }),
         };
-        let mut facts = facts::facts(&found, false);
+        let (mut facts, _) = facts::facts(&found, false);
         let named = match facts.kind {
             EntryKind::Compaction => found.first_kept,
             _ => found.target,

@@ -1,14 +1,15 @@
 //! From what was met on the walk over a line to the facts of its entry.
 //!
-//! Reading never fails: what Pi would stumble over is noted with the entry (S2.2, S12.9), and the tree makes a problem of
-//! it.
+//! Reading never fails: that Pi would stumble over it is noted with the entry (S12.9); what it is [`crate::marks`] says.
 
-use crate::entry::{Entry, EntryKind, Replacement, Role, Stop};
+use crate::entry::{Entry, EntryKind, Role, Stop};
+use crate::finding::Finding;
 use crate::json::{Json, Kind as JsonKind};
+use crate::marks;
 use crate::walk::{Found, Msg, Reported, Shape};
 
-/// The facts of a line, but for its place and the ids, which the tree gives.
-pub(crate) fn facts(f: &Found<'_>, old_roles: bool) -> Entry {
+/// The facts of a line, but for its place and the ids, which the tree gives; and what is wrong with it.
+pub(crate) fn facts(f: &Found<'_>, old_roles: bool) -> (Entry, Vec<Finding>) {
     let kind = f.kind.and_then(Json::as_str).map_or(EntryKind::Other, |t| EntryKind::of(&t));
     let mut entry = Entry::blank(kind);
     entry.from_hook = f.from_hook;
@@ -25,7 +26,9 @@ pub(crate) fn facts(f: &Found<'_>, old_roles: bool) -> Entry {
         EntryKind::ContextEdit => edit_facts(&mut entry, f),
         _ => {}
     }
-    entry
+    let marks = marks::of(&entry, f);
+    entry.breaks = marks.iter().any(|mark| marks::stops_context(*mark));
+    (entry, marks)
 }
 
 /// A timestamp as JavaScript's `new Date(…)` takes it.
@@ -46,12 +49,11 @@ fn message_facts(entry: &mut Entry, m: Msg<'_>, old_roles: bool) {
     entry.role = if old_roles && role == "hookMessage" { Role::Custom } else { Role::of(&role) };
     entry.gives = true;
     entry.stop = m.stop.and_then(Json::as_str).map_or(Stop::None, |t| Stop::of(&t));
-    entry.calls = (entry.role == Role::Assistant && m.content.has_calls) || m.nested;
+    entry.calls = (entry.role == Role::Assistant && m.content.has_calls) || m.nested.is_some_and(Json::is_truthy);
     entry.no_content = m.content.shape == Shape::Missing;
     entry.tokens = tokens(message_chars(entry.role, &m));
-    entry.breaks = !m.object || message_breaks(entry.role, &m);
     if entry.role == Role::Assistant && !matches!(entry.stop, Stop::Aborted | Stop::Error) {
-        entry.usage = m.usage.and_then(Reported::context_tokens);
+        entry.usage = m.usage.reported().and_then(Reported::context_tokens);
     }
 }
 
@@ -66,47 +68,28 @@ fn message_chars(role: Role, m: &Msg<'_>) -> u64 {
     }
 }
 
-fn message_breaks(role: Role, m: &Msg<'_>) -> bool {
-    match role {
-        Role::System | Role::User | Role::ToolResult => m.content.shape == Shape::Wrong || m.content.bad,
-        Role::Assistant => matches!(m.content.shape, Shape::Wrong | Shape::Text) || m.content.bad,
-        Role::Custom => matches!(m.content.shape, Shape::Wrong | Shape::Missing) || m.content.bad,
-        Role::BashExecution => m.command.is_none() || m.output.is_none(),
-        Role::BranchSummary | Role::CompactionSummary => m.summary.is_none(),
-        Role::Other => false,
-    }
-}
-
 fn custom_message_facts(entry: &mut Entry, f: &Found<'_>) {
     let content = f.content.unwrap_or_default();
     entry.role = Role::Custom;
     entry.gives = true;
     entry.tokens = tokens(content.as_user());
-    entry.breaks = content.shape == Shape::Wrong || content.bad;
 }
 
 fn compaction_facts(entry: &mut Entry, f: &Found<'_>) {
     entry.role = Role::CompactionSummary;
     entry.gives = true;
     entry.tokens = tokens(f.summary_units);
-    entry.breaks = !f.summary.is_some_and(|s| s.kind() == JsonKind::String);
     if let Some(system) = f.system.filter(|m| m.object) {
         entry.has_system = true;
-        entry.breaks |= matches!(system.content.shape, Shape::Wrong | Shape::Missing) || system.content.bad;
         entry.more_tokens = tokens(message_chars(Role::System, &system));
     }
 }
 
 fn edit_facts(entry: &mut Entry, f: &Found<'_>) {
-    let Some((replacement, content)) = f.edit else {
-        entry.breaks = true;
-        return;
-    };
+    let Some((replacement, content)) = f.edit else { return };
     entry.replacement = replacement;
     entry.tokens = tokens(content.as_user());
     entry.more_tokens = tokens(content.as_assistant());
-    entry.breaks =
-        replacement == Replacement::Content && (matches!(content.shape, Shape::Wrong | Shape::Missing) || content.bad);
 }
 
 fn tokens(chars: u64) -> u32 {

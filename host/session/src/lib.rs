@@ -7,6 +7,7 @@
 //! | to | use |
 //! | --- | --- |
 //! | index a file, or its new lines | [`Tree`] |
+//! | know what is wrong with a file, and what Pi does with that | [`check`] |
 //! | follow a branch | [`Branch`] |
 //! | see what the model sees | [`Branch::context`], [`Branch::messages`], [`Branch::tokens`] |
 //! | plan a compaction | [`Branch::plan`] |
@@ -25,14 +26,14 @@
 //!
 //! ```
 //! use std::{collections::BTreeMap, sync::Arc};
-//! use pi_session::{Branch, Tree, entry::Role, json::Json};
+//! use pi_session::{Branch, Tree, check, entry::Role, json::Json};
 //!
 //! # fn main() -> Result<(), Box<dyn std::error::Error>> {
 //! # let file = concat!(env!("CARGO_MANIFEST_DIR"), "/../../tests/cases/real/05_auto_mid_run.jsonl");
 //! let text = Arc::new(std::fs::read(file)?);
 //! let tree = Arc::new(Tree::from_bytes(&text));
-//! for problem in tree.problems() {
-//!     println!("{} {}: line {}: {}", problem.severity, problem.rule, problem.line, problem.message);
+//! for problem in check::check(&tree, text.clone())?.problems {
+//!     println!("line {}: {}; Pi {}", problem.line, problem.message, problem.pi());
 //! }
 //! let mut kinds = BTreeMap::new();
 //! for entry in tree.entries() {
@@ -67,19 +68,23 @@
 #![warn(missing_docs)]
 
 pub mod branch;
+pub mod check;
 pub mod compaction;
 pub mod compose;
 pub mod context;
 pub mod draft;
 pub mod entry;
 mod facts;
+pub mod finding;
 pub mod fork;
+mod glued;
 pub mod grafts;
 pub mod handover;
 pub mod header;
 mod ids;
 pub mod json;
 mod load;
+mod marks;
 mod message;
 pub mod migrate;
 mod new_entry;

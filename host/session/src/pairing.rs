@@ -11,6 +11,7 @@ use crate::branch::{Branch, BranchError};
 use crate::context::Shown;
 use crate::entry::Role;
 use crate::json::Json;
+use crate::walk;
 
 /// The calls or the result that one message holds.
 #[derive(Clone, Default, Debug)]
@@ -105,7 +106,27 @@ pub(crate) fn answers(branch: &Branch, call: &str) -> Result<Answers, BranchErro
     Ok(Answers::NoCall)
 }
 
+/// Bytes of a tool result in which the id of its call stands, as Pi writes it.
+const HEAD: usize = 1024;
+
+impl Branch {
+    /// The call that the tool result at `place` answers. Where the id stands near the beginning, as Pi writes it, the rest
+    /// of what may be a long line is not read.
+    pub(crate) fn call_of_result(&self, place: u32) -> Result<Option<String>, BranchError> {
+        let head = walk::call_in_head(&self.part(place, 0, HEAD)?);
+        match head {
+            Some(call) => Ok(Some(call)),
+            None => Ok(self.read(place, |entry| Some(ends_of(entry.get("message")?, Role::ToolResult)))?.and_then(|e| e.result)),
+        }
+    }
+}
+
 impl EndsCache {
+    /// The ids of the calls that the assistant message at `place` shows.
+    pub(crate) fn calls(&mut self, branch: &Branch, place: u32, shown: Shown) -> Result<Vec<String>, BranchError> {
+        Ok(self.ends(branch, place, shown)?.calls.clone())
+    }
+
     /// What the entry at `place` shows of calls and results.
     fn ends(&mut self, branch: &Branch, place: u32, shown: Shown) -> Result<Arc<Ends>, BranchError> {
         let facts = branch.facts(place);

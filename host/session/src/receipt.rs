@@ -220,7 +220,7 @@ fn places_behind(branch: &Branch, place: u32, max: usize) -> impl Iterator<Item 
 }
 
 /// Whether an entry of this type may stand in a batch (S12.1).
-fn may_be_grafted(kind: EntryKind) -> bool {
+pub(crate) fn may_be_grafted(kind: EntryKind) -> bool {
     use EntryKind::{Compaction, ContextEdit, Custom, CustomMessage};
     matches!(kind, Custom | CustomMessage | Compaction | ContextEdit)
 }
@@ -239,7 +239,7 @@ fn members_of(kind: &str) -> Option<&'static [&'static str]> {
 }
 
 /// What an entry and the draft it came from have in common, in one spelling. A compaction that keeps none names itself.
-fn content(entry: Json<'_>) -> Option<String> {
+pub(crate) fn content(entry: Json<'_>) -> Option<String> {
     let kind = entry.get("type")?.as_str()?;
     let own_id = entry.get("id").and_then(|id| id.as_str());
     let mut out = kind.clone().into_owned();
@@ -364,7 +364,7 @@ impl Passing {
 }
 
 /// Whether these contents are all that a receipt speaks of.
-fn is_whole(receipt: &Receipt, contents: Vec<Option<String>>) -> bool {
+pub(crate) fn is_whole(receipt: &Receipt, contents: Vec<Option<String>>) -> bool {
     let all_there = contents.len() == receipt.entries as usize;
     all_there && (receipt.content.is_none() || receipt.content == sum(contents.into_iter()))
 }

@@ -19,11 +19,13 @@ pub(crate) struct Scan<'a> {
     written: u64,
     /// What is written is wanted. Numbers are costly to count, and there are many.
     counting: bool,
+    /// A text with bytes that are not UTF-8 was passed.
+    lossy: bool,
 }
 
 impl<'a> Scan<'a> {
     pub(crate) fn new(text: &'a [u8]) -> Scan<'a> {
-        Scan { text, at: 0, units: 0, written: 0, counting: false }
+        Scan { text, at: 0, units: 0, written: 0, counting: false, lossy: false }
     }
 
     fn fail<T>(&self, what: &'static str) -> Result<T, JsonError> {
@@ -46,6 +48,11 @@ impl<'a> Scan<'a> {
             self.at += 1;
         }
         self.byte()
+    }
+
+    /// Whether a text that was passed holds bytes that are not UTF-8.
+    pub(crate) fn is_lossy(&self) -> bool {
+        self.lossy
     }
 
     /// Steps over one byte of punctuation.
@@ -323,6 +330,7 @@ impl<'a> Scan<'a> {
             sum.surplus += (bytes - units) as u64;
         }
         if let Some(0x80..) = self.byte() {
+            self.lossy = true;
             let rest = &self.text[self.at..];
             let run = &rest[..rest.iter().position(u8::is_ascii).unwrap_or(rest.len())];
             let units = String::from_utf8_lossy(run).encode_utf16().count();

@@ -333,10 +333,14 @@ impl Session {
 }
 
 /// S1.3: letters, digits and `._-`, the first and the last a letter or digit.
-fn check_session_id(id: &str) -> Result<(), Refusal> {
+pub(crate) fn is_session_id(id: &str) -> bool {
     let is_plain = |c: char| c.is_ascii_alphanumeric();
     let allowed = id.chars().all(|c| is_plain(c) || matches!(c, '.' | '_' | '-'));
-    match allowed && id.starts_with(is_plain) && id.ends_with(is_plain) {
+    allowed && id.starts_with(is_plain) && id.ends_with(is_plain)
+}
+
+fn check_session_id(id: &str) -> Result<(), Refusal> {
+    match is_session_id(id) {
         true => Ok(()),
         false => Err(Refusal::new(
             Rule::SESSION_ID,

@@ -54,10 +54,10 @@ pub struct Totals {
 impl Totals {
     pub(crate) fn add(&mut self, entry: &Entry, found: &Found<'_>) {
         let counted = match (entry.kind, entry.role, found.message) {
-            (EntryKind::Message, Role::Assistant, Some(m)) => m.usage.map(|u| (u, m.provider, m.model)),
-            (EntryKind::Message, Role::ToolResult, Some(m)) => m.usage.map(|u| (u, None, None)),
-            (EntryKind::Usage, ..) => found.usage.map(|u| (u, found.provider, found.model)),
-            (EntryKind::Compaction | EntryKind::BranchSummary, ..) => found.usage.map(|u| (u, None, None)),
+            (EntryKind::Message, Role::Assistant, Some(m)) => m.usage.reported().map(|u| (u, m.provider, m.model)),
+            (EntryKind::Message, Role::ToolResult, Some(m)) => m.usage.reported().map(|u| (u, None, None)),
+            (EntryKind::Usage, ..) => found.usage.reported().map(|u| (u, found.provider, found.model)),
+            (EntryKind::Compaction | EntryKind::BranchSummary, ..) => found.usage.reported().map(|u| (u, None, None)),
             _ => None,
         };
         if let Some((usage, provider, model)) = counted {

@@ -5,6 +5,7 @@
 //! entry, at whatever place (S8.5).
 
 mod depth;
+mod note;
 
 use std::borrow::Cow;
 use std::collections::HashMap;
@@ -12,10 +13,11 @@ use std::sync::Arc;
 
 use crate::entry::{Entry, EntryKind, IdIx, Role};
 use crate::facts;
+use crate::finding::Finding;
 use crate::header::{Header, Version};
 use crate::ids::Ids;
 use crate::json::{Json, Kind};
-use crate::problem::{Problem, Severity};
+use crate::problem::{Problem, Problems};
 use crate::totals::Totals;
 use crate::walk::{self, Found, Line};
 
@@ -76,8 +78,6 @@ pub enum Pushed {
 const NO_WORD: u32 = 0;
 /// Steps along parents that each new entry pays for, so that finding the leaf's path anew never costs more than reading.
 const STEPS_AN_ENTRY: usize = 64;
-/// Problems that are told one by one; a file of garbage has one on every line.
-const MAX_PROBLEMS: usize = 10_000;
 
 /// A session's index.
 #[derive(Clone, Debug)]
@@ -104,8 +104,7 @@ pub struct Tree {
     levels: Vec<EntryIx>,
     name: Option<Box<str>>,
     totals: Totals,
-    problems: Vec<Problem>,
-    more_problems: u64,
+    problems: Problems,
 }
 
 impl Default for Tree {
@@ -137,24 +136,19 @@ impl Tree {
             levels: Vec::new(),
             name: None,
             totals: Totals::default(),
-            problems: Vec::new(),
-            more_problems: 0,
+            problems: Problems::default(),
         }
     }
 
     /// A last line without its `\n`, as Pi takes it on load (S2.4).
     pub fn push_last(&mut self, offset: u64, line: &[u8]) -> Pushed {
-        let before = self.problems.len();
+        let before = self.problems.kept.len();
         let pushed = self.push(offset, line);
         if self.status != Status::NotASession {
-            let torn = pushed == Pushed::Skipped && self.problems.len() > before;
-            self.problems.truncate(before);
-            let message = if torn {
-                "the last line is torn or still being written; Pi skips it, and ends it when it loads the file"
-            } else {
-                "the last line has no line end yet; Pi counts it, and ends it when it loads the file"
-            };
-            self.problem(Severity::Warning, "S2.4", offset, None, message);
+            let is_torn = |finding| finding == Finding::BadLine;
+            let torn = self.problems.kept[before..].iter().any(|problem| is_torn(problem.finding));
+            self.problems.kept.retain(|problem| problem.line != self.lines || !is_torn(problem.finding));
+            self.note(if torn { Finding::TornEnd } else { Finding::OpenEnd }, offset, None);
         }
         pushed
     }
@@ -173,11 +167,11 @@ impl Tree {
         match line {
             Line::Blank => Pushed::Blank,
             Line::TooLong => {
-                self.problem(Severity::Error, "S2.2", offset, None, "the line is longer than 4 GiB; it is skipped");
+                self.note(Finding::LongLine, offset, None);
                 Pushed::Skipped
             }
-            Line::Bad(error) => {
-                self.problem(Severity::Warning, "S2.2", offset, None, &format!("{error}; Pi skips this line"));
+            Line::Bad(error, glued) => {
+                self.note_bad(offset, error, glued);
                 Pushed::Skipped
             }
             Line::Value(value) => self.push_value(offset, value),
@@ -187,13 +181,15 @@ impl Tree {
 
     fn push_value(&mut self, offset: u64, value: Json<'_>) -> Pushed {
         if !value.is_truthy() {
-            self.problem(Severity::Info, "S2.2", offset, None, "not an object; Pi skips this line");
+            self.note(Finding::SkippedValue, offset, None);
             return Pushed::Skipped;
         }
         if self.status == Status::NotBegun {
             return self.not_a_session(offset);
         }
-        self.no_id(offset)
+        // Where the migration writes an id into it, only what has members can take one.
+        let is_old = self.version() == Version::V1 && value.kind() != Kind::Array;
+        self.no_id(offset, if is_old { Finding::OldValue } else { Finding::NoId })
     }
 
     fn push_object(&mut self, offset: u64, len: u32, found: &Found<'_>) -> Pushed {
@@ -203,13 +199,13 @@ impl Tree {
         }
         if is_header {
             self.note_old_index(None);
-            self.problem(Severity::Info, "S2.3", offset, None, "a second header; Pi ignores it");
+            self.note(Finding::SecondHeader, offset, None);
             return Pushed::Skipped;
         }
         let id = match found.id.and_then(Json::as_str) {
             _ if self.version() == Version::V1 => Cow::Owned(self.fresh_old_id()),
             Some(id) if !id.is_empty() => id,
-            _ => return self.no_id(offset),
+            _ => return self.no_id(offset, Finding::NoId),
         };
         Pushed::Entry(self.push_entry(offset, len, &id, found))
     }
@@ -220,10 +216,7 @@ impl Tree {
             return self.not_a_session(offset);
         };
         let header = Header::new(&id, found);
-        if header.version == Version::Newer {
-            let text = "a version newer than 3: read as 3, never written; Pi opens it and appends to it without a word";
-            self.problem(Severity::Warning, "S3", offset, None, text);
-        }
+        self.note_header(offset, &header);
         self.status = Status::Session;
         self.header = Some(header);
         self.note_old_index(None);
@@ -232,17 +225,15 @@ impl Tree {
 
     fn not_a_session(&mut self, offset: u64) -> Pushed {
         self.status = Status::NotASession;
-        let text = "the first line that means something is no session header; Pi refuses the file";
-        self.problem(Severity::Error, "S2.3", offset, None, text);
+        self.note(Finding::NotASession, offset, None);
         Pushed::NotASession
     }
 
-    fn no_id(&mut self, offset: u64) -> Pushed {
+    fn no_id(&mut self, offset: u64, finding: Finding) -> Pushed {
         self.leaf = Leaf::NoId;
         self.path = None;
         self.note_old_index(None);
-        let text = "an entry without an id: as the last line it leaves Pi without a leaf and with an empty context";
-        self.problem(Severity::Error, "S2.2", offset, None, text);
+        self.note(finding, offset, None);
         Pushed::NoId
     }
 
@@ -255,7 +246,7 @@ impl Tree {
         let ix = EntryIx(u32::try_from(self.entries.len()).unwrap_or(u32::MAX));
         let known = self.ids.len();
         let id_ix = self.intern(id);
-        let mut entry = facts::facts(found, self.version() < Version::V3);
+        let (mut entry, marks) = facts::facts(found, self.version() < Version::V3);
         (entry.offset, entry.len, entry.line, entry.id) = (offset, len, self.lines, id_ix);
         entry.parent = self.parent_of(found);
         entry.names = self.named_by(&entry, found);
@@ -264,6 +255,7 @@ impl Tree {
         if entry.kind == EntryKind::ThinkingLevelChange {
             self.levels.push(ix);
         }
+        self.note_marks(&entry, &marks, found);
         self.note_facts(&entry, found);
         self.current[id_ix.0 as usize] = Some(ix);
         self.leaf = Leaf::At(ix);
@@ -330,16 +322,8 @@ impl Tree {
         if !fresh {
             self.note_known_id(entry);
         }
-        if entry.parent == Some(entry.id) {
-            self.in_order = false;
-            let text = "it is its own parent: Pi eats gigabytes and dies on a path that leads to it";
-            let id = self.id_text(entry.id).to_owned();
-            self.problem(Severity::Error, "S8.5", entry.offset, Some(id), text);
-        } else if entry.parent.is_some() && parent.is_none() {
-            let text = "its parent is not in the file before it: the path begins here, what was before is lost to Pi";
-            let id = self.id_text(entry.id).to_owned();
-            self.problem(Severity::Error, "S8.1", entry.offset, Some(id), text);
-        }
+        self.in_order &= fresh && entry.parent != Some(entry.id);
+        self.note_parent(entry, parent.is_some());
         self.steps = self.steps.saturating_add(STEPS_AN_ENTRY);
         self.path = if self.in_order { self.path_to(ix, parent) } else { None };
     }
@@ -379,22 +363,7 @@ impl Tree {
         }
     }
 
-    fn note_known_id(&mut self, entry: &Entry) {
-        self.in_order = false;
-        let id = self.id_text(entry.id).to_owned();
-        if self.current[entry.id.0 as usize].is_some() {
-            let text = "the id stands twice: the later line is the entry, and children of either hang on it";
-            self.problem(Severity::Error, "S8.5", entry.offset, Some(id), text);
-        }
-    }
-
     fn note_facts(&mut self, entry: &Entry, found: &Found<'_>) {
-        let id = || self.id_text(entry.id).to_owned();
-        if entry.breaks {
-            let text = format!("{}: Pi cannot build a context with this in it", entry.kind.as_str());
-            let id = id();
-            self.problem(Severity::Error, breaking_rule(entry.kind), entry.offset, Some(id), &text);
-        }
         match entry.kind {
             EntryKind::Label => self.note_label(entry, found),
             EntryKind::SessionInfo => {
@@ -416,15 +385,6 @@ impl Tree {
             }
             None => drop(self.labels.remove(&target)),
         }
-    }
-
-    fn problem(&mut self, severity: Severity, rule: &'static str, offset: u64, id: Option<String>, message: &str) {
-        if self.problems.len() == MAX_PROBLEMS {
-            self.more_problems += 1;
-            return;
-        }
-        let message = message.to_owned();
-        self.problems.push(Problem { severity, rule, line: self.lines, offset, entry_id: id, message });
     }
 
     fn version(&self) -> Version {
@@ -543,16 +503,17 @@ impl Tree {
         &self.totals
     }
 
-    /// What was found wrong while reading, in file order; at most 10,000, the first.
+    /// What was found wrong while reading, in file order; at most 10,000, the first. What shows only when all is read,
+    /// [`crate::check`] finds.
     #[must_use]
     pub fn problems(&self) -> &[Problem] {
-        &self.problems
+        &self.problems.kept
     }
 
     /// How many problems there are beyond those.
     #[must_use]
     pub fn more_problems(&self) -> u64 {
-        self.more_problems
+        self.problems.more
     }
 
     /// All changes of the thinking level, in the file's order.
@@ -568,13 +529,5 @@ impl Tree {
     /// Every parent stands before its child.
     pub(crate) fn in_order(&self) -> bool {
         self.in_order
-    }
-}
-
-fn breaking_rule(kind: EntryKind) -> &'static str {
-    match kind {
-        EntryKind::ContextEdit => "S7.4",
-        EntryKind::Compaction => "S6.1",
-        _ => "S12.9",
     }
 }

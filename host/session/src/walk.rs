@@ -5,6 +5,7 @@
 use std::collections::HashMap;
 
 use crate::entry::Replacement;
+use crate::glued;
 use crate::json::{Json, JsonError, Key, Kind as JsonKind};
 use crate::scan::Scan;
 
@@ -20,7 +21,7 @@ pub(crate) struct Found<'a> {
     pub first_kept: Option<Json<'a>>,
     pub first_kept_index: Option<Json<'a>>,
     pub from: Option<Json<'a>>,
-    pub usage: Option<Reported>,
+    pub usage: Usage,
     pub label: Option<Json<'a>>,
     pub name: Option<Json<'a>>,
     pub provider: Option<Json<'a>>,
@@ -36,6 +37,10 @@ pub(crate) struct Found<'a> {
     pub content: Option<Content>,
     pub edit: Option<(Replacement, Content)>,
     pub message: Option<Msg<'a>>,
+    pub display: Option<Json<'a>>,
+    pub level: Option<Json<'a>>,
+    /// Bytes that are not UTF-8 in a text.
+    pub lossy: bool,
 }
 
 /// A message met on the walk.
@@ -45,11 +50,19 @@ pub(crate) struct Msg<'a> {
     pub role: Option<Json<'a>>,
     pub content: Content,
     pub stop: Option<Json<'a>>,
-    pub usage: Option<Reported>,
+    pub usage: Usage,
     pub provider: Option<Json<'a>>,
     pub model: Option<Json<'a>>,
-    pub nested: bool,
+    pub api: Option<Json<'a>>,
+    pub timestamp: Option<Json<'a>>,
+    pub nested: Option<Json<'a>>,
+    /// `toolsAdded` and `toolsRemoved`.
+    pub tool_lists: [Option<Json<'a>>; 2],
     pub sections: u64,
+    /// A section that is neither text nor `null`.
+    pub odd_section: bool,
+    /// `replace: true` (S5.1).
+    pub replace: bool,
     pub tools: u64,
     pub command: Option<u64>,
     pub output: Option<u64>,
@@ -85,8 +98,55 @@ pub(crate) struct Content {
     pub calls: u64,
     pub images: u64,
     pub has_calls: bool,
-    /// A block that Pi stumbles over when it estimates or sends it: `null`, or text that is no text.
-    pub bad: bool,
+    /// It stands there, as `null`.
+    pub null: bool,
+    /// What is wrong with its blocks.
+    pub odd: Odd,
+}
+
+/// What is wrong with some block of a content (S12.9).
+#[derive(Clone, Copy, Default, PartialEq, Eq, Debug)]
+pub(crate) struct Odd {
+    /// `null`.
+    pub null: bool,
+    /// No object.
+    pub no_object: bool,
+    /// A text block whose text is none.
+    pub text: bool,
+    /// A thinking block whose thinking is none.
+    pub thinking: bool,
+    /// A call without a text for its name, or without arguments.
+    pub call: bool,
+    /// A type that is not known.
+    pub unknown: bool,
+    /// A thinking block or a call, which only an assistant may have.
+    pub assistants: bool,
+}
+
+/// A `usage`, and whether Pi can add it up.
+#[derive(Clone, Copy, Default, PartialEq, Debug)]
+pub(crate) enum Usage {
+    /// None, or one that counts as none.
+    #[default]
+    None,
+    /// Not with a cost: Pi fails when it adds it up.
+    Bad(Option<Reported>),
+    /// Its numbers.
+    Fine(Reported),
+}
+
+impl Usage {
+    pub fn reported(self) -> Option<Reported> {
+        match self {
+            Usage::None => None,
+            Usage::Bad(reported) => reported,
+            Usage::Fine(reported) => Some(reported),
+        }
+    }
+
+    pub fn is_bad(self) -> bool {
+        matches!(self, Usage::Bad(_))
+    }
 }
 
 #[derive(Clone, Copy, Default, PartialEq, Eq)]
@@ -126,8 +186,8 @@ pub(crate) enum Line<'a> {
     Blank,
     /// More than 4 GiB.
     TooLong,
-    /// Not JSON.
-    Bad(JsonError),
+    /// Not JSON; and where on the line another entry begins, if one does (S2.4).
+    Bad(JsonError, Option<u32>),
     /// JSON, but no object.
     Value(Json<'a>),
     /// An object, and the length of the line.
@@ -142,18 +202,23 @@ pub(crate) fn read(line: &[u8]) -> Line<'_> {
     }
     let mut scan = Scan::new(line);
     if scan.peek() != Some(b'{') {
-        return Json::parse(line).map_or_else(Line::Bad, Line::Value);
+        return Json::parse(line).map_or_else(|error| bad(line, error), Line::Value);
     }
     match object(&mut scan) {
         Ok(found) => Line::Object(len, found),
-        Err(error) => Line::Bad(error),
+        Err(error) => bad(line, error),
     }
+}
+
+fn bad(line: &[u8], error: JsonError) -> Line<'_> {
+    Line::Bad(error, glued::on(line))
 }
 
 fn object<'a>(scan: &mut Scan<'a>) -> Result<Found<'a>, JsonError> {
     let mut found = Found::default();
     scan.object(|key, scan| top(&mut found, key, scan))?;
     scan.end()?;
+    found.lossy = scan.is_lossy();
     Ok(found)
 }
 
@@ -194,6 +259,25 @@ fn top<'a>(f: &mut Found<'a>, key: Key<'a>, scan: &mut Scan<'a>) -> Result<(), J
     Ok(())
 }
 
+/// The id of the call that a tool result answers, if it stands in this beginning of its line.
+pub(crate) fn call_in_head(head: &[u8]) -> Option<String> {
+    let mut call = None;
+    let done = Err(JsonError { at: 0, what: "enough" });
+    // Cut off as it is, the text is no JSON: what was found before it ended counts.
+    let _ = Scan::new(head).object(|key, scan| match &*key.name() {
+        b"message" if scan.peek() == Some(b'{') => scan.object(|key, scan| {
+            let value = scan.value()?;
+            if key.is("toolCallId") {
+                call = value.as_str().map(|call| call.into_owned());
+                return done;
+            }
+            Ok(())
+        }),
+        _ => scan.value().map(drop),
+    });
+    call
+}
+
 fn top_slot<'f, 'a>(f: &'f mut Found<'a>, name: &[u8]) -> Option<&'f mut Option<Json<'a>>> {
     Some(match name {
         b"type" => &mut f.kind,
@@ -213,6 +297,8 @@ fn top_slot<'f, 'a>(f: &'f mut Found<'a>, name: &[u8]) -> Option<&'f mut Option<
         b"cwd" => &mut f.cwd,
         b"parentSession" => &mut f.parent_session,
         b"tokensBefore" => &mut f.tokens_before,
+        b"display" => &mut f.display,
+        b"thinkingLevel" => &mut f.level,
         _ => return None,
     })
 }
@@ -227,11 +313,12 @@ fn message<'a>(scan: &mut Scan<'a>) -> Result<Msg<'a>, JsonError> {
     scan.object(|key, scan| {
         match &*key.name() {
             b"content" => m.content = content(scan)?,
-            b"sections" => m.sections = sections(scan.value()?),
+            b"sections" => (m.sections, m.odd_section) = sections(scan.value()?),
             b"usage" => m.usage = usage(scan)?,
             b"toolsAdded" => {
                 let (tools, written) = scan.value_and_written()?;
                 m.tools = if tools.is_truthy() { written } else { 0 };
+                m.tool_lists[0] = Some(tools);
             }
             name => {
                 let value = scan.value()?;
@@ -250,7 +337,11 @@ fn message_member<'a>(m: &mut Msg<'a>, name: &[u8], value: Json<'a>, units: u64)
         b"stopReason" => m.stop = Some(value),
         b"provider" => m.provider = Some(value),
         b"model" => m.model = Some(value),
-        b"nestedCalls" => m.nested = value.is_truthy(),
+        b"api" => m.api = Some(value),
+        b"timestamp" => m.timestamp = Some(value),
+        b"nestedCalls" => m.nested = Some(value),
+        b"toolsRemoved" => m.tool_lists[1] = Some(value),
+        b"replace" => m.replace = value.as_bool() == Some(true),
         b"command" => m.command = text,
         b"output" => m.output = text,
         b"summary" => m.summary = text,
@@ -259,17 +350,19 @@ fn message_member<'a>(m: &mut Msg<'a>, name: &[u8], value: Json<'a>, units: u64)
 }
 
 /// Of two sections with one name the last counts.
-fn sections(value: Json<'_>) -> u64 {
-    let named: HashMap<_, _> = value.members().map(|(key, text)| (key.units(), text.utf16_len())).collect();
-    named.values().sum()
+fn sections(value: Json<'_>) -> (u64, bool) {
+    let named: HashMap<_, _> = value.members().map(|(key, text)| (key.units(), text)).collect();
+    // Numbers and `true` have no length for JavaScript to add, `0` and `false` are passed over.
+    let is_odd = |text: &Json<'_>| text.is_truthy() && text.kind() != JsonKind::String;
+    (named.values().map(|text| text.utf16_len()).sum(), named.values().any(is_odd))
 }
 
-fn usage(scan: &mut Scan<'_>) -> Result<Option<Reported>, JsonError> {
+fn usage(scan: &mut Scan<'_>) -> Result<Usage, JsonError> {
     if scan.peek() != Some(b'{') {
-        scan.value()?;
-        return Ok(None);
+        let value = scan.value()?;
+        return Ok(if value.is_truthy() { Usage::Bad(None) } else { Usage::None });
     }
-    let mut r = Reported::default();
+    let (mut r, mut has_cost) = (Reported::default(), false);
     scan.object(|key, scan| {
         match &*key.name() {
             b"totalTokens" => r.total = number(scan)?,
@@ -277,12 +370,16 @@ fn usage(scan: &mut Scan<'_>) -> Result<Option<Reported>, JsonError> {
             b"output" => r.output = number(scan)?,
             b"cacheRead" => r.cache_read = number(scan)?,
             b"cacheWrite" => r.cache_write = number(scan)?,
-            b"cost" => r.cost = scan.value()?.get("total").and_then(Json::as_f64),
+            b"cost" => {
+                let cost = scan.value()?;
+                has_cost = !cost.is_null();
+                r.cost = cost.get("total").and_then(Json::as_f64);
+            }
             _ => drop(scan.value()?),
         }
         Ok(())
     })?;
-    Ok(Some(r))
+    Ok(if has_cost { Usage::Fine(r) } else { Usage::Bad(Some(r)) })
 }
 
 /// A number as JavaScript adds it up: `null` is nothing.
@@ -298,7 +395,7 @@ fn content(scan: &mut Scan<'_>) -> Result<Content, JsonError> {
             c.shape = Shape::Blocks;
             scan.array(|scan| block(&mut c, scan))?;
         }
-        Some(b'n') => drop(scan.value()?),
+        Some(b'n') => c.null = scan.value()?.is_null(),
         _ => {
             let value = scan.value()?;
             (c.shape, c.text) = match value.kind() {
@@ -312,7 +409,9 @@ fn content(scan: &mut Scan<'_>) -> Result<Content, JsonError> {
 
 fn block(c: &mut Content, scan: &mut Scan<'_>) -> Result<(), JsonError> {
     if scan.peek() != Some(b'{') {
-        c.bad |= !scan.value()?.is_truthy();
+        let is_null = scan.value()?.is_null();
+        c.odd.null |= is_null;
+        c.odd.no_object |= !is_null;
         return Ok(());
     }
     let mut kind = None;
@@ -330,16 +429,22 @@ fn block(c: &mut Content, scan: &mut Scan<'_>) -> Result<(), JsonError> {
     })?;
     match kind.and_then(Json::as_str).unwrap_or_default().as_ref() {
         "text" => {
-            c.bad |= text.is_none();
+            c.odd.text |= text.is_none();
             c.text += text.unwrap_or(0);
         }
-        "thinking" => c.thinking += thinking.unwrap_or(0),
+        "thinking" => {
+            c.odd.assistants = true;
+            c.odd.thinking |= thinking.is_none();
+            c.thinking += thinking.unwrap_or(0);
+        }
         "image" => c.images += 1,
         "toolCall" => {
             c.has_calls = true;
+            c.odd.assistants = true;
+            c.odd.call |= name.is_none() || arguments.is_none();
             c.calls += name.unwrap_or(0) + arguments.unwrap_or(0);
         }
-        _ => {}
+        _ => c.odd.unknown = true,
     }
     Ok(())
 }

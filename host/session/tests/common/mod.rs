@@ -2,9 +2,11 @@
 //! generator of sessions.
 #![allow(dead_code, missing_docs, reason = "each test binary uses a part of it")]
 
+pub mod faults;
 pub mod generate;
 pub mod js;
 pub mod oracle;
+pub mod probe;
 pub mod report;
 pub mod scene;
 pub mod script;

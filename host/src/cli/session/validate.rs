@@ -1,17 +1,21 @@
 //! `session validate`: what is wrong with a session.
 
 use std::path::Path;
+use std::sync::Arc;
 
 use clap::Args;
 use pi_session::Tree;
+use pi_session::check::{Checked, check};
 use pi_session::header::Version;
 use pi_session::problem::{Problem, Severity};
+use pi_session::tree::Source;
 use serde_json::{Value, json};
 
 use super::File;
 use crate::cli::failure::{Failure, Outcome};
 use crate::cli::open::Opened;
 use crate::cli::out::Out;
+use crate::cli::text::seen;
 use crate::files::shown;
 
 /// Arguments of `session validate`.
@@ -24,39 +28,29 @@ pub struct Validate {
 impl Validate {
     pub(super) fn run(&self, config: Option<&Path>, out: &mut Out) -> Result<Outcome, Failure> {
         let opened = Opened::at(&self.file.path(config)?)?;
-        let problems = problems(&opened)?;
-        let valid = problems.iter().all(|problem| problem.severity < Severity::Error);
+        let source = Arc::clone(&opened.reading) as Arc<dyn Source>;
+        let checked = check(&opened.tree, source).map_err(Failure::problem)?;
         if out.json {
-            out.line(document(&opened, &problems, valid))?;
+            out.line(document(&opened, &checked))?;
         } else {
-            write_text(&opened, &problems, valid, out)?;
+            write_text(&opened, &checked, out)?;
         }
-        Ok(if valid { Outcome::Done } else { Outcome::Problems })
+        Ok(if checked.valid { Outcome::Done } else { Outcome::Problems })
     }
 }
 
-/// What was found while reading, and what shows only on the branch: a circle of parents (S8.5).
-fn problems(opened: &Opened) -> Result<Vec<Problem>, Failure> {
-    let mut problems = opened.tree.problems().to_vec();
-    if let Err(Failure::Problem(message)) = opened.branch(None) {
-        let leaf = opened.tree.entries().last();
-        let place = leaf.map_or((0, 0), |leaf| (leaf.line, leaf.offset));
-        let entry_id = leaf.map(|leaf| opened.tree.id_text(leaf.id).to_owned());
-        let message = message.trim_start_matches("S8.5: ").to_owned();
-        let (line, offset) = place;
-        problems.push(Problem { severity: Severity::Error, rule: "S8.5", line, offset, entry_id, message });
-    }
-    Ok(problems)
-}
-
-fn document(opened: &Opened, problems: &[Problem], valid: bool) -> Value {
-    json!({
+fn document(opened: &Opened, checked: &Checked) -> Value {
+    let mut json = json!({
         "path": opened.path.display().to_string(),
         "version": version(&opened.tree),
         "entries": opened.tree.entries().len(),
-        "valid": valid,
-        "problems": problems.iter().map(problem_json).collect::<Vec<_>>(),
-    })
+        "valid": checked.valid,
+        "problems": checked.problems.iter().map(problem_json).collect::<Vec<_>>(),
+    });
+    if checked.more > 0 {
+        json["moreProblems"] = checked.more.into();
+    }
+    json
 }
 
 /// The version as Pi takes it; one that is newer than 3 has no number here, since it is read as 3.
@@ -69,25 +63,42 @@ pub(super) fn version(tree: &Tree) -> Option<u32> {
 }
 
 fn problem_json(problem: &Problem) -> Value {
-    let Problem { severity, rule, line, offset, entry_id, message } = problem;
-    let mut json = json!({ "severity": severity.as_str(), "rule": rule, "line": line, "offset": offset });
-    if let Some(id) = entry_id {
+    let mut json = json!({
+        "severity": problem.severity().as_str(),
+        "rule": problem.rule(),
+        "line": problem.line,
+        "offset": problem.offset,
+    });
+    if let Some(id) = &problem.entry_id {
         json["entryId"] = id.as_str().into();
     }
-    json["message"] = message.as_str().into();
+    if let Some(at) = problem.at {
+        json["at"] = at.into();
+    }
+    json["message"] = problem.message.as_str().into();
+    json["finding"] = problem.finding.name().into();
+    json["pi"] = problem.pi().into();
     json
 }
 
-fn write_text(opened: &Opened, problems: &[Problem], valid: bool, out: &mut Out) -> Result<(), Failure> {
+fn write_text(opened: &Opened, checked: &Checked, out: &mut Out) -> Result<(), Failure> {
     let path = shown(&opened.path);
-    for Problem { severity, rule, line, offset, entry_id, message } in problems {
-        let entry = entry_id.as_ref().map_or_else(String::new, |id| format!(" entry {id}"));
-        out.line(format!("{path}:{line}: {severity} {rule}{entry} (byte {offset}): {message}"))?;
+    for problem in &checked.problems {
+        let Problem { line, offset, entry_id, message, .. } = problem;
+        let (severity, rule) = (problem.severity(), problem.rule());
+        let entry = entry_id.as_ref().map_or_else(String::new, |id| format!(" entry {}", seen(id)));
+        out.line(format!("{path}:{line}: {severity} {rule}{entry} (byte {offset}): {}", seen(message)))?;
+        out.line(format!("    Pi {}", problem.pi()))?;
     }
-    let count = |of| problems.iter().filter(|problem| problem.severity == of).count();
-    let word = if valid { "valid" } else { "not valid" };
-    let entries = opened.tree.entries().len();
-    let (errors, warnings) = (count(Severity::Error), count(Severity::Warning));
-    out.line(format!("{path}: {word}: {entries} entries, {errors} errors, {warnings} warnings"))?;
+    out.line(summary(opened, checked))?;
     Ok(())
+}
+
+fn summary(opened: &Opened, checked: &Checked) -> String {
+    let count = |of| checked.problems.iter().filter(|problem| problem.severity() == of).count();
+    let (path, entries) = (shown(&opened.path), opened.tree.entries().len());
+    let word = if checked.valid { "valid" } else { "not valid" };
+    let (errors, warnings) = (count(Severity::Error), count(Severity::Warning));
+    let more = if checked.more > 0 { format!(", and {} problems more", checked.more) } else { String::new() };
+    format!("{path}: {word}: {entries} entries, {errors} errors, {warnings} warnings{more}")
 }
