@@ -137,6 +137,37 @@ fn drafts_are_appended_behind_the_leaf_and_the_file_before_stays_as_it_was() {
 }
 
 #[test]
+fn validate_says_of_each_finding_what_pi_does() {
+    let home = Home::new();
+    home.case("odd/B1_two_objects_on_a_line.jsonl", "01aa");
+    let output = home.run(&["session", "validate", "01aa", "--json"]);
+    assert_eq!(output.status.code(), Some(1));
+    let document = document(&output);
+    let problem = &document["problems"][0];
+    assert_eq!((&problem["finding"], &problem["severity"]), (&json!("glued-lines"), &json!("error")), "{document}");
+    assert_eq!(problem["pi"], json!("skips the whole line, with every entry on it"));
+    assert!(problem["at"].as_u64() > problem["offset"].as_u64(), "the bytes are pointed at: {problem}");
+
+    let output = home.run(&["session", "validate", "01aa"]);
+    let text = String::from_utf8_lossy(&output.stdout).into_owned();
+    let lines: Vec<&str> = text.lines().collect();
+    assert!(lines[0].contains("error S2.4") && lines[0].contains(&problem["at"].to_string()), "{text}");
+    assert_eq!(lines[1], "    Pi skips the whole line, with every entry on it");
+}
+
+#[test]
+fn what_pi_puts_up_with_is_valid_and_told() {
+    let home = Home::new();
+    home.case("odd/15_forward_parent.jsonl", "01ab");
+    let found = home.json(&["session", "validate", "01ab", "--json"]);
+    assert_eq!(
+        (&found["valid"], &found["problems"][0]["finding"]),
+        (&json!(true), &json!("forward-parent")),
+        "{found}"
+    );
+}
+
+#[test]
 fn one_bad_draft_and_nothing_is_written() {
     let home = Home::new();
     let path = home.case("real/01_plain_chat.jsonl", "01aa");

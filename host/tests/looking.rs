@@ -61,7 +61,7 @@ fn nothing_in_a_session_paints_on_the_terminal() {
         json!({"type":evil,"id":"o","parentId":null,"timestamp":"2026-12-01T16:19:02.000Z"}),
         json!({"type":"message","id":"m","parentId":"o","message":{"role":evil,"content":evil,"model":evil,"provider":evil}}),
         json!({"type":"message","id":"m2","parentId":"m","message":{"role":"assistant","content":[],"model":evil,"provider":evil,
-            "usage":{"input":1,"output":1,"totalTokens":2},"stopReason":"stop"}}),
+            "usage":{"input":1,"output":1,"totalTokens":2,"cost":{"total":0}},"stopReason":"stop"}}),
         json!({"type":"label","id":"l","parentId":"m2","targetId":"m","label":evil}),
         json!({"type":"session_info","id":"n","parentId":"l","name":evil}),
     ];

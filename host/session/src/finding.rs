@@ -101,7 +101,7 @@ findings! {
         => "does not mind; it sorts the children of one entry by time when it shows the tree"
     DuplicateId "duplicate-id" Error "S8.5" "the id stands twice"
         => "takes the later line for the entry; what hung on the earlier one hangs on it"
-    NoParent "no-parent" Warning "S8.5" "`parentId` is neither an id nor null"
+    NoParent "no-parent" Error "S8.5" "`parentId` is neither an id nor null"
         => "begins a path here: what was before it is not in the context"
     UnknownParent "unknown-parent" Error "S8.1" "its parent is not in the file"
         => "begins a path here: what was before it is not in the context"

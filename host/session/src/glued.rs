@@ -1,6 +1,7 @@
 //! Two entries on one line: what a write that was cut short, and a line written behind it, make of a file (S2.4).
 
 use crate::json::{Json, Kind};
+use crate::walk::is_js_space;
 
 /// How an entry begins in every file that Pi writes.
 const BEGINS: &[u8] = b"{\"type\":\"";
@@ -13,7 +14,7 @@ pub(crate) fn on(line: &[u8]) -> Option<u32> {
     let mut left = line.len().saturating_mul(LOOKS);
     for at in memchr::memmem::find_iter(line, BEGINS) {
         let spent = match Json::parse(&line[at..]) {
-            Ok(entry) if at > 0 && is_entry(entry) => return u32::try_from(at).ok(),
+            Ok(entry) if is_entry(entry) => return u32::try_from(at).ok().filter(|_| !is_blank(&line[..at])),
             Ok(_) => line.len() - at,
             Err(error) if at == 0 => match second(&line[error.at..]) {
                 Some(space) => return u32::try_from(error.at + space).ok(),
@@ -33,6 +34,11 @@ fn second(rest: &[u8]) -> Option<usize> {
     rest[space..].starts_with(BEGINS).then_some(space)
 }
 
+/// White space that is none to JSON, a byte order mark too, is no entry.
+fn is_blank(text: &[u8]) -> bool {
+    std::str::from_utf8(text).is_ok_and(|text| text.chars().all(is_js_space))
+}
+
 fn is_entry(entry: Json<'_>) -> bool {
     entry.get("id").is_some_and(|id| id.kind() == Kind::String)
 }
@@ -41,7 +47,8 @@ fn is_entry(entry: Json<'_>) -> bool {
 mod tests {
     use super::*;
 
-    const ENTRY: &str = r#"{"type":"message","id":"b","parentId":"a","message":{"content":[{"type":"text","text":"{}"}]}}"#;
+    const ENTRY: &str =
+        r#"{"type":"message","id":"b","parentId":"a","message":{"content":[{"type":"text","text":"{}"}]}}"#;
 
     #[test]
     fn behind_a_torn_beginning_the_entry_is_found() {
@@ -58,7 +65,10 @@ mod tests {
 
     #[test]
     fn what_is_merely_broken_is_not_glued() {
-        for line in [&ENTRY[..60], "garbage", "", r#"{"type":"text"}}"#, r#"x{"type":"text","text":"no id"}"#] {
+        let after_mark = format!("\u{feff}\u{a0}{ENTRY}");
+        for line in
+            [&after_mark, &ENTRY[..60], "garbage", "", r#"{"type":"text"}}"#, r#"x{"type":"text","text":"no id"}"#]
+        {
             assert_eq!(on(line.as_bytes()), None, "{line}");
         }
     }

@@ -23,7 +23,9 @@ pub(crate) fn of(entry: &Entry, f: &Found<'_>) -> Vec<Finding> {
         EntryKind::ThinkingLevelChange => marks.on(!is_text(f.level), Finding::LevelChange),
         EntryKind::Usage => marks.on(f.usage.is_bad() || f.usage.reported().is_none(), Finding::BadUsage),
         EntryKind::Label => marks.on(f.label.is_some_and(|l| l.is_truthy() && !is_text(Some(l))), Finding::LabelText),
-        EntryKind::SessionInfo => marks.on(f.name.is_some_and(|n| !n.is_null() && !is_text(Some(n))), Finding::NameText),
+        EntryKind::SessionInfo => {
+            marks.on(f.name.is_some_and(|n| !n.is_null() && !is_text(Some(n))), Finding::NameText)
+        }
         EntryKind::Other if is_text(f.kind) => marks.on(true, Finding::UnknownType),
         EntryKind::Other => marks.on(true, Finding::NoType),
     }
@@ -152,7 +154,8 @@ impl Marks {
         self.on(!f.tokens_before.is_some_and(|t| t.kind() == Kind::Number), Finding::TokensBefore);
         let bad = |system: Msg<'_>| {
             let content = system.content;
-            system.object && (matches!(content.shape, Shape::Wrong | Shape::Missing) || content.odd.null || content.odd.text)
+            system.object
+                && (matches!(content.shape, Shape::Wrong | Shape::Missing) || content.odd.null || content.odd.text)
         };
         self.on(f.system.is_some_and(bad), Finding::CompactionSystem);
     }

@@ -116,7 +116,9 @@ impl Branch {
         let head = walk::call_in_head(&self.part(place, 0, HEAD)?);
         match head {
             Some(call) => Ok(Some(call)),
-            None => Ok(self.read(place, |entry| Some(ends_of(entry.get("message")?, Role::ToolResult)))?.and_then(|e| e.result)),
+            None => Ok(self
+                .read(place, |entry| Some(ends_of(entry.get("message")?, Role::ToolResult)))?
+                .and_then(|e| e.result)),
         }
     }
 }

@@ -38,7 +38,8 @@ fn each_fault_is_found_and_nothing_else() {
 fn there_is_a_scene_for_every_row_of_the_table() {
     let shown: BTreeSet<_> = faults::all().iter().flat_map(|fault| fault.findings.clone()).collect();
     // A line of half a gigabyte is no scene; `tree::note` has a test of its own for it.
-    let missing: Vec<_> = Finding::ALL.iter().map(|f| f.name()).filter(|f| !shown.contains(f) && *f != "long-line").collect();
+    let missing: Vec<_> =
+        Finding::ALL.iter().map(|f| f.name()).filter(|f| !shown.contains(f) && *f != "long-line").collect();
     assert_eq!(missing, Vec::<&str>::new());
 }
 
@@ -56,6 +57,30 @@ fn pi_does_with_each_fault_what_the_table_says() {
     }
     let _ = std::fs::remove_file(&file);
     assert!(differing.is_empty(), "{}", differing.join("\n"));
+}
+
+#[test]
+fn a_random_session_that_is_called_valid_does_not_trouble_pi() {
+    let Some(mut probe) = Probe::start() else { return };
+    let file = std::env::temp_dir().join(format!("pi-session-valid-{}.jsonl", std::process::id()));
+    let (mut valid, mut differing) = (0, Vec::new());
+    for seed in 1..=600 {
+        let session = common::generate::session(seed);
+        if !checked(&session).valid {
+            continue;
+        }
+        valid += 1;
+        std::fs::write(&file, &session).expect("the temporary directory can be written to");
+        let does = probe.ask(&file);
+        let trouble =
+            does.split('|').next().unwrap_or_default().replace("changed ended", "").replace("changed rewritten", "");
+        if !trouble.trim_matches([' ', ',']).is_empty() {
+            differing.push(format!("seed {seed}: {trouble}"));
+        }
+    }
+    let _ = std::fs::remove_file(&file);
+    assert!(valid > 100, "{valid} valid sessions are too few to compare");
+    assert!(differing.is_empty(), "{valid} valid, {} trouble Pi:\n{}", differing.len(), differing.join("\n"));
 }
 
 #[test]
@@ -79,10 +104,15 @@ fn names_stand_once() {
 
 #[test]
 fn a_sound_session_has_no_findings() {
-    for name in ["01_plain_chat", "03_manual_compact", "05_auto_mid_run", "07_extension_drafts", "09_fork_clone_cloned"] {
+    for name in ["01_plain_chat", "03_manual_compact", "05_auto_mid_run", "07_extension_drafts", "09_fork_clone_cloned"]
+    {
         let file = format!("../../tests/cases/real/{name}.jsonl");
         let text = std::fs::read(Path::new(env!("CARGO_MANIFEST_DIR")).join(file)).expect("a case");
-        let bad: Vec<_> = checked(&text).problems.into_iter().filter(|p| p.severity() > pi_session::problem::Severity::Info).collect();
+        let bad: Vec<_> = checked(&text)
+            .problems
+            .into_iter()
+            .filter(|p| p.severity() > pi_session::problem::Severity::Info)
+            .collect();
         assert_eq!(bad, [], "{name}");
     }
     assert!(checked(&common::typical::session(7, 1_000_000)).problems.is_empty());
@@ -92,7 +122,8 @@ fn a_sound_session_has_no_findings() {
 fn what_is_wrong_is_pointed_at() {
     let fault = faults::all().into_iter().find(|fault| fault.findings.contains(&"glued-lines")).expect("it is there");
     let text = String::from_utf8(fault.session.clone()).expect("text");
-    let problem = checked(&fault.session).problems.into_iter().find(|p| p.finding == Finding::GluedLines).expect("found");
+    let problem =
+        checked(&fault.session).problems.into_iter().find(|p| p.finding == Finding::GluedLines).expect("found");
     let at = problem.at.expect("a glued line says where") as usize;
     assert!(text[at..].starts_with(r#"{"type":"message","id":"x""#), "{}", &text[at..]);
     assert_eq!(text[..at].matches('\n').count() as u32 + 1, problem.line);
@@ -104,7 +135,8 @@ fn beyond_ten_thousand_problems_an_error_still_counts() {
     let [header, user, ..] = faults::LINES;
     let garbage = "x\n".repeat(20_000);
     assert!(checked(format!("{header}\n{user}\n{garbage}").as_bytes()).valid, "what Pi merely skips is a warning");
-    let text = format!("{header}\n{user}\n{garbage}{}\n{garbage}", faults::message("m", "u1", r#""role":"user","content":5"#));
+    let text =
+        format!("{header}\n{user}\n{garbage}{}\n{garbage}", faults::message("m", "u1", r#""role":"user","content":5"#));
     let checked = checked(text.as_bytes());
     assert!(!checked.valid && checked.more > 10_000, "{} more", checked.more);
 }

@@ -11,7 +11,8 @@ use pi_session::compaction::PlanSettings;
 use pi_session::json::Json;
 use pi_session::{Branch, Tree};
 
-const HEADER: &str = "{\"type\":\"session\",\"version\":3,\"id\":\"s\",\"timestamp\":\"2026-01-01T00:00:00.000Z\",\"cwd\":\"/\"}\n";
+const HEADER: &str =
+    "{\"type\":\"session\",\"version\":3,\"id\":\"s\",\"timestamp\":\"2026-01-01T00:00:00.000Z\",\"cwd\":\"/\"}\n";
 
 /// Everything that can be asked of a file, at its leaf and some other entries.
 fn ask_everything(text: &[u8]) -> Tree {

@@ -8,7 +8,7 @@ use pi_session::header::Version;
 use pi_session::json::Json;
 use pi_session::migrate::migrate;
 use pi_session::tree::{EntryIx, Leaf, Status};
-use pi_session::{Branch, Tree};
+use pi_session::{Branch, Tree, check};
 
 use crate::{Input, branch, counter, naive};
 
@@ -31,7 +31,16 @@ pub fn check(input: &[u8]) {
             forked(&branch, &text, &seen);
         }
     }
+    checked(&tree, &text);
     migrated(&tree, &text);
+}
+
+/// Whatever is wrong is named, in file order, and a context that Pi would fail to build is not called valid.
+fn checked(tree: &Arc<Tree>, text: &Arc<Vec<u8>>) {
+    let checked = check::check(tree, text.clone()).expect("memory can be read");
+    assert!(checked.problems.is_sorted_by_key(|problem| problem.offset));
+    assert!(!checked.valid || tree.entries().iter().all(|entry| !entry.breaks));
+    assert!(!checked.valid || tree.status() != Status::NotASession);
 }
 
 /// Line by line, as a watcher sees a file grow.

@@ -71,9 +71,13 @@ impl Check<'_> {
         }
         let entry = self.tree.entry(target);
         match (entry.kind, entry.role) {
-            (EntryKind::CustomMessage, _) | (EntryKind::Message, Role::User | Role::Assistant | Role::ToolResult) => None,
+            (EntryKind::CustomMessage, _) | (EntryKind::Message, Role::User | Role::Assistant | Role::ToolResult) => {
+                None
+            }
             _ if !entry.gives => Some(Finding::TargetSilent),
-            (_, role) if edit.replacement == Replacement::Omit || role.takes_replacement() => Some(Finding::TargetUnfit),
+            (_, role) if edit.replacement == Replacement::Omit || role.takes_replacement() => {
+                Some(Finding::TargetUnfit)
+            }
             _ => Some(Finding::TargetSilent),
         }
     }

@@ -58,7 +58,8 @@ impl Check<'_> {
         }
         let (mut contents, mut at) = (Vec::new(), ix);
         while (contents.len() as u64) < u64::from(receipt.entries) {
-            let is_of_batch = |ix: &EntryIx| receipt::may_be_grafted(self.tree.entry(*ix).kind) && !self.is_receipt(*ix);
+            let is_of_batch =
+                |ix: &EntryIx| receipt::may_be_grafted(self.tree.entry(*ix).kind) && !self.is_receipt(*ix);
             let Some(next) = self.order.children(at).find(is_of_batch) else { break };
             contents.push(self.read(source, next, receipt::content)?);
             at = next;

@@ -79,9 +79,7 @@ impl Tree {
         for mark in marks {
             self.note_as(*mark, entry.offset, Some(entry.id), of_kind(*mark, entry, found));
         }
-        if entry.len > LONGEST_TEXT {
-            self.note(Finding::LongLine, entry.offset, Some(entry.id));
-        }
+        self.note_length(entry);
         let parent = found.parent.filter(|parent| !parent.is_null());
         let is_cut_off = self.version() != Version::V1 && entry.parent.is_none() && !self.entries.is_empty();
         if is_cut_off && (found.parent.is_none() || parent.is_some()) {
@@ -89,6 +87,12 @@ impl Tree {
         }
         if entry.kind == EntryKind::ContextEdit && replaces_with_text(found) {
             self.note_edit_text(entry);
+        }
+    }
+
+    fn note_length(&mut self, entry: &Entry) {
+        if entry.len > LONGEST_TEXT {
+            self.note(Finding::LongLine, entry.offset, Some(entry.id));
         }
     }
 
@@ -118,5 +122,23 @@ fn of_kind(mark: Finding, entry: &Entry, found: &Found<'_>) -> String {
         Some(word) => format!("{what}: {word:?}"),
         None if matches!(entry.kind, EntryKind::Message) => format!("{what} ({})", entry.role.as_str()),
         None => what.to_owned(),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_line_that_pi_cannot_hold_is_told() {
+        let mut tree = Tree::new();
+        let mut entry = Entry::blank(EntryKind::Custom);
+        tree.ids.intern("a");
+        for (len, found) in [(LONGEST_TEXT, 0), (LONGEST_TEXT + 1, 1)] {
+            entry.len = len;
+            tree.note_length(&entry);
+            assert_eq!(tree.problems().len(), found);
+        }
+        assert_eq!(tree.problems()[0].finding, Finding::LongLine);
     }
 }

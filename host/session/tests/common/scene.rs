@@ -213,7 +213,8 @@ impl<'a> Drawn<'a> {
         let call = |id: &&str| format!(r#",{{"type":"toolCall","id":{},"name":"read","arguments":{{}}}}"#, quoted(id));
         let calls: String = self.names.iter().map(call).collect();
         let stop = if calls.is_empty() { "stop" } else { "toolUse" };
-        let model = r#""api":"a","provider":"p","model":"m""#;
+        let usage = r#""usage":{"input":0,"output":0,"cacheRead":0,"cacheWrite":0,"totalTokens":0,"cost":{"total":0}}"#;
+        let model = format!(r#""api":"a","provider":"p","model":"m",{usage}"#);
         format!(r#""role":"assistant","content":[{block}{calls}],{model},"stopReason":"{stop}""#)
     }
 }
