@@ -18,7 +18,7 @@
 //! | know what Pi's own settings and models say | [`settings`] |
 //!
 //! Rules are cited as in the description of the format (`S8.5`). What is meant to differ from Pi stands in
-//! `DIFFERENCES.md` beside this crate.
+//! `DIFFERENCES.md` beside this crate, all that can be wrong with a file, and what Pi does with it, in `FINDINGS.md`.
 //!
 //! # A session analyzer
 //!
