@@ -18,6 +18,7 @@ const HEADER: &str =
 fn ask_everything(text: &[u8]) -> Tree {
     let tree = Arc::new(Tree::from_bytes(text));
     let source = Arc::new(text.to_vec());
+    pi_session::check::check(&tree, source.clone()).expect("memory can be read");
     let some = tree.all().rev().step_by(1 + tree.entries().len() / 4);
     for leaf in some.map(Some).chain([None]) {
         match Branch::at(&tree, source.clone(), leaf) {
@@ -177,6 +178,17 @@ fn of_a_file_of_garbage_not_every_problem_is_kept() {
     let tree = ask_everything(text.as_bytes());
     assert_eq!(tree.problems().len() as u64 + tree.more_problems(), 200_000);
     assert!(tree.problems().len() <= 10_000);
+}
+
+#[test]
+fn a_line_of_beginnings_of_entries_costs_no_more_than_its_length() {
+    let nested = r#"{"type":"x","a":"#.repeat(200_000);
+    let siblings = format!("x{}", r#"{"type":"x"} "#.repeat(200_000));
+    for line in [nested, siblings] {
+        within(Duration::from_secs(20), "looking for glued lines", || {
+            drop(ask_everything(format!("{HEADER}{line}\n").as_bytes()));
+        });
+    }
 }
 
 #[test]
