@@ -104,6 +104,8 @@ fn settings() -> Settings {
         roots: Vec::new(),
         by_path: Box::new(|_| true),
         by_cwd: Box::new(|_| true),
+        network: Box::new(|_| None),
+        append_on_network: false,
         times,
         turn_end: Duration::from_millis(500),
         backfill: false,

@@ -18,5 +18,6 @@ mod oddities;
 mod once;
 mod passed_over;
 mod pending;
+mod roots;
 mod socket;
 mod untouched;

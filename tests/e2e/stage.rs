@@ -95,10 +95,23 @@ impl Stage {
     }
 
     pub fn daemon_with(&self, args: &[&str], env: &[(&str, &str)]) -> Daemon {
+        let mut command = self.command(&[&["run"], args].concat());
+        command.envs(env.iter().copied());
+        self.start(command)
+    }
+
+    /// Starts the daemon by another program, which gets its command line as its last arguments.
+    pub fn daemon_by(&self, mut program: Command, args: &[&str]) -> Daemon {
+        let command = self.command(&[&["run"], args].concat());
+        program.arg(command.get_program()).args(command.get_args());
+        program.envs(command.get_envs().filter_map(|(name, value)| Some((name, value?))));
+        self.start(program)
+    }
+
+    fn start(&self, mut command: Command) -> Daemon {
         let log = self.path(&format!("daemon-{}.log", self.daemons.replace(self.daemons.get() + 1)));
         let to = File::create_new(&log).expect("the log");
-        let mut command = self.command(&[&["run"], args].concat());
-        let child = command.envs(env.iter().copied()).stdout(Stdio::null()).stderr(to).spawn().expect("it starts");
+        let child = command.stdout(Stdio::null()).stderr(to).spawn().expect("it starts");
         let mut daemon = Daemon { child, log };
         daemon.wait_for("following");
         daemon

@@ -14,7 +14,8 @@ use crate::daemon::world::{World, now_ms};
 use crate::daemon::{Daemon, Summary};
 use crate::deliver::settle::Times;
 use crate::files::append::RealDisk;
-use crate::files::lock::{RootLock, lock_root, private_dir, runtime_dir, socket_path};
+use crate::files::lock::{private_dir, runtime_dir, socket_path};
+use crate::files::network::network;
 use crate::files::{FilesError, locate};
 use crate::journal::Journal;
 use crate::models::Models;
@@ -24,6 +25,9 @@ use crate::wire::control::DaemonStatus;
 use super::find::session_file;
 use super::load::{Loaded, Loader};
 use super::{Failure, Outcome, answer};
+
+/// How long what writes nothing to sessions is waited for at the end.
+const END_WITHIN: Duration = Duration::from_secs(2);
 
 /// Follow Pi sessions, run the plugins on every new entry, and graft what they propose.
 #[derive(Clone, Debug, Default, clap::Args)]
@@ -62,10 +66,13 @@ pub fn run(args: &RunArgs, config: Option<&Path>, json: bool) -> Result<Outcome,
     let args = &with_paths(args, named)?;
     let (world, identity) = world(&config, named, args)?;
     let world = Arc::new(world);
-    // A dry run writes nothing, so it may stand beside a daemon.
-    let _locks = if args.dry_run { Vec::new() } else { lock_roots(&world.settings.roots)? };
+    if !args.dry_run {
+        private_dir(&runtime_dir())?;
+    }
     let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build().map_err(Failure::problem)?;
     let summary = runtime.block_on(follow(Arc::clone(&world), args, identity))?;
+    // A look at a file system that hangs must not keep the process.
+    runtime.shutdown_timeout(END_WITHIN);
     crate::daemon::tell(&summary);
     if args.once {
         let outcome = report(&summary, args, json);
@@ -77,7 +84,11 @@ pub fn run(args: &RunArgs, config: Option<&Path>, json: bool) -> Result<Outcome,
 async fn follow(world: Arc<World>, args: &RunArgs, identity: Identity) -> Result<Summary, Failure> {
     let stop = CancellationToken::new();
     stop_on_signal(stop.clone());
-    let daemon = Daemon::new(world);
+    // A dry run writes nothing, so it may stand beside a daemon.
+    let daemon = match args.dry_run {
+        true => Daemon::new(world),
+        false => Daemon::new(world).with_locks(runtime_dir()),
+    };
     let summary = match args.once {
         true => {
             let files = args.files.iter().map(|file| plain_path(file)).collect::<Result<Vec<_>, _>>()?;
@@ -180,13 +191,13 @@ fn settings(config: &Config, args: &RunArgs) -> Result<Settings, Failure> {
         config.watch.roots.iter().map(|root| root.canonicalize().unwrap_or(root.clone())).collect();
     let mut fresh = args.files.iter().map(|file| plain_path(file)).collect::<Result<Vec<_>, _>>()?;
     fresh.extend(args.since.map(|since| changed_since(&roots, since)).unwrap_or_default());
-    let lacking = roots.iter().filter(|root| !root.is_dir());
-    lacking.for_each(|root| warn!("{}: no such directory (yet); see watch.roots in the config", root.display()));
     let (by_path, by_cwd) = (config.watch.clone(), config.watch.clone());
     Ok(Settings {
         roots,
         by_path: Box::new(move |path| by_path.wants_path(path)),
         by_cwd: Box::new(move |cwd| by_cwd.wants_cwd(cwd.to_str())),
+        network: Box::new(network),
+        append_on_network: config.watch.append_on_network,
         times: Times { settle: config.watch.settle, live_hold: config.watch.live_hold },
         turn_end: config.bridge.turn_end,
         backfill: args.backfill,
@@ -216,13 +227,6 @@ fn changed_since(roots: &[PathBuf], since: Duration) -> Vec<PathBuf> {
     let from = SystemTime::now().checked_sub(since).unwrap_or(SystemTime::UNIX_EPOCH);
     let found = roots.iter().flat_map(|root| locate::walk(root, &mut |_, _| {}));
     found.filter(|f| f.meta.modified().is_ok_and(|time| time >= from)).map(|f| f.path).collect()
-}
-
-fn lock_roots(roots: &[PathBuf]) -> Result<Vec<RootLock>, Failure> {
-    let runtime = runtime_dir();
-    private_dir(&runtime)?;
-    let there = roots.iter().filter(|root| root.exists());
-    Ok(there.map(|root| lock_root(&runtime, root)).collect::<Result<_, _>>()?)
 }
 
 /// What `--once` did: words for a person or JSON for a program, and the exit code.

@@ -37,6 +37,9 @@ use read::{Section, Sheet};
 /// The config that is shipped, with a comment on every key.
 pub const SHIPPED: &str = include_str!("../../../config/config.toml");
 
+/// What `watch.network` may be: who delivers on network file systems.
+const NETWORK: [&str; 2] = ["bridge", "append"];
+
 /// Which sessions are followed, and when a graft may land.
 #[derive(Clone, Debug)]
 pub struct Watch {
@@ -52,6 +55,8 @@ pub struct Watch {
     pub settle: Duration,
     /// `live-hold`: quiet time where Pi may be at work.
     pub live_hold: Duration,
+    /// `network = "append"`: append directly on network file systems too, where else only the bridge delivers.
+    pub append_on_network: bool,
 }
 
 impl Watch {
@@ -185,8 +190,10 @@ fn read_watch(sheet: &mut Sheet<'_>, mut section: Section<'_, '_>) -> Result<Wat
     let cwd = read_globs(sheet, &mut section, "cwd");
     let settle = read_duration(sheet, &mut section, "settle", Duration::from_secs(2));
     let live_hold = read_duration(sheet, &mut section, "live-hold", Duration::from_mins(10));
+    let bridge = (NETWORK[0], NETWORK[0].into(), Origin::Default);
+    let network = section.value(sheet, "network", bridge, |_, v| value::choice(v, &NETWORK));
     section.finish(sheet);
-    Ok(Watch { roots, include, exclude, cwd, settle, live_hold })
+    Ok(Watch { roots, include, exclude, cwd, settle, live_hold, append_on_network: network == NETWORK[1] })
 }
 
 fn read_state(sheet: &mut Sheet<'_>, mut section: Section<'_, '_>) -> Result<State, ConfigError> {

@@ -23,6 +23,8 @@ enum Kind {
     Count(u64),
     /// The same that fits into 32 bits, from 0.
     Count32,
+    /// One of these words.
+    Choice(&'static [&'static str]),
     Digest,
     Name,
     Grants,
@@ -51,7 +53,7 @@ const LIMITS: [(&str, Kind, &str); 6] = [
 ];
 
 /// Every key, but the limits.
-const KEYS: [Key; 25] = [
+const KEYS: [Key; 26] = [
     (
         "watch",
         "roots",
@@ -63,6 +65,12 @@ const KEYS: [Key; 25] = [
     ("watch", "cwd", Kind::Texts, "Globs on a session's working directory; none: all."),
     ("watch", "settle", Kind::Duration, "Quiet time after a finished turn before something is appended."),
     ("watch", "live-hold", Kind::Duration, "The same where Pi may be at work and cannot be seen."),
+    (
+        "watch",
+        "network",
+        Kind::Choice(&super::NETWORK),
+        "Who delivers on network file systems: only the `bridge`, or a direct `append` too, which is not safe beside other hosts.",
+    ),
     (
         "state",
         "dir",
@@ -194,6 +202,7 @@ fn value(kind: Kind) -> Value {
         Kind::Size => text(r"^\s*0*[1-9][0-9]*\s*(B|KiB|MiB|GiB)\s*$"),
         Kind::Count(least) => json!({ "type": "integer", "minimum": least }),
         Kind::Count32 => json!({ "type": "integer", "minimum": 0, "maximum": u32::MAX }),
+        Kind::Choice(words) => json!({ "type": "string", "enum": words }),
         Kind::Digest => text("^[0-9A-Fa-f]{64}$"),
         Kind::Name => text("^[A-Za-z0-9][A-Za-z0-9._-]*$"),
         Kind::Grants => list(text(&format!("^({}|model:.+)$", GRANTS.join("|")))),
@@ -218,7 +227,9 @@ mod tests {
     use super::*;
 
     /// Values of all kinds, good and bad.
-    const SAMPLES: [&str; 38] = [
+    const SAMPLES: [&str; 40] = [
+        "\"bridge\"",
+        "\"append\"",
         "true",
         "0",
         "1",
@@ -362,6 +373,7 @@ mod tests {
         let pattern = rule["pattern"]
             .as_str()
             .is_none_or(|pattern| regex_automata::meta::Regex::new(pattern).expect("a pattern").is_match(text));
+        let one_of = rule.get("enum").and_then(Value::as_array).is_none_or(|words| words.contains(value));
         let long = rule["minLength"].as_u64().is_none_or(|least| text.chars().count() as u64 >= least);
         let items = value.as_array().map_or(&[][..], Vec::as_slice);
         let many = rule["minItems"].as_u64().is_none_or(|least| items.len() as u64 >= least);
@@ -371,7 +383,7 @@ mod tests {
         let no_more =
             known.is_none_or(|known| value.as_object().is_some_and(|v| v.keys().all(|k| known.contains_key(k))));
         let each = rule.get("items").is_none_or(|rule| items.iter().all(|item| fits(rule, item)));
-        kind && pattern && long && many && least && most && no_more && each
+        kind && pattern && one_of && long && many && least && most && no_more && each
     }
 
     #[test]

@@ -67,6 +67,16 @@ pub(super) fn price(value: &DeValue<'_>) -> Read<f64> {
     price.map(|price| (price, price.into())).ok_or_else(|| format!("{text} is out of range: give at least 0"))
 }
 
+/// One of a few words.
+pub(super) fn choice(value: &DeValue<'_>, words: &[&'static str]) -> Read<&'static str> {
+    let of = || words.iter().map(|word| format!("{word:?}")).collect::<Vec<_>>().join(" or ");
+    let DeValue::String(text) = value else { return Err(format!("expected {}, found {}", of(), kind(value))) };
+    match words.iter().find(|word| **word == text.as_ref()) {
+        Some(word) => Ok((word, (*word).into())),
+        None => Err(format!("{:?} is not known here; expected {}", text.as_ref(), of())),
+    }
+}
+
 pub(super) fn flag(value: &DeValue<'_>) -> Read<bool> {
     match value {
         DeValue::Boolean(flag) => Ok((*flag, (*flag).into())),

@@ -71,7 +71,7 @@ impl Daemon {
         let status = Status {
             daemon: about,
             plugins: self.plugins(),
-            roots: self.roots_status(),
+            roots: self.roots.status(),
             known: self.world.count(),
             ..Status::default()
         };
@@ -175,7 +175,8 @@ impl Daemon {
             identity.faults = fresh.faults;
         }
         info!(roots = ?self.world.settings.roots, plugins = self.world.plugins.len(), "reloaded");
-        self.watch_roots();
+        self.roots.set(&self.world.settings.roots);
+        self.forget_unfollowed();
         let paths: Vec<PathBuf> = self.slots.keys().cloned().collect();
         // An entry that is written behind the answer is for the new plugins: no older step may still be reading then.
         let old = self.slots.iter().filter(|(_, slot)| slot.working).map(|(path, _)| path.clone()).collect();

@@ -255,7 +255,7 @@ impl Daemon {
         let named = crate::files::locate::is_session_name(path) && (settings.by_path)(path);
         named
             && (settings.by_cwd)(Path::new(cwd))
-            && if is_there { self.is_followed(path) } else { self.is_below(path) }
+            && if is_there { self.is_followed(path) || self.roots.begins(path) } else { self.roots.awaits(path) }
     }
 }
 

@@ -18,6 +18,8 @@ pub mod links;
 mod mend;
 mod orphans;
 mod rejoin;
+mod root;
+mod roots;
 pub mod session;
 pub mod settings;
 pub mod settled;
@@ -25,7 +27,7 @@ mod slots;
 pub mod socket;
 pub mod status;
 pub mod step;
-mod watch;
+pub mod watch;
 pub mod world;
 
 use std::collections::{BTreeMap, BTreeSet, HashMap, HashSet};
@@ -36,28 +38,25 @@ use std::time::{Duration, Instant};
 use tokio::sync::Semaphore;
 use tokio::sync::mpsc::{UnboundedReceiver, UnboundedSender, unbounded_channel};
 use tokio_util::sync::CancellationToken;
-use tracing::{debug, info, warn};
+use tracing::{info, warn};
 
-use crate::files::locate::{self, Found};
-use crate::files::{FileId, FilesError};
+use crate::files::FilesError;
+use crate::files::lock::{RootLock, lock_root};
 use crate::journal::{JournalError, Keep};
 use crate::wire::bridge::FromPi;
-use crate::wire::control::{Request, RootStatus};
+use crate::wire::control::Request;
 
 use control::{Fresh, Identity};
+use roots::{Looked, Roots};
 use session::Tally;
 use settled::{SettledDone, SettledLost};
 use slots::{Slot, Stepped};
 use socket::{Conn, Listening};
-use watch::Watching;
+use watch::Watchers;
 use world::World;
 
-/// Pause between two walks over the roots where events come.
-const WALK_EVERY: Duration = Duration::from_secs(60);
-/// The same where the system gives no events.
-const POLL_EVERY: Duration = Duration::from_secs(1);
-/// Pause before a walk that an event asked for: many directories that come and go are one walk.
-const WALK_SOON: Duration = Duration::from_millis(100);
+/// Pause between two rounds of keeping house.
+const HOUSE_EVERY: Duration = Duration::from_secs(60);
 /// Rows of the run log that are kept, at most.
 const MOST_RUNS: u64 = 100_000;
 /// Bytes of it, with the texts that rows name.
@@ -71,8 +70,10 @@ const SETTLED_RUNS: usize = 4;
 pub enum Event {
     /// A file may have changed.
     Changed(PathBuf),
-    /// Something was missed: walk over the roots.
-    Walk,
+    /// Something may have come or gone in this directory; none: something was missed, walk over all roots.
+    Walk(Option<PathBuf>),
+    /// A worker has looked at a root.
+    Looked(Box<Looked>),
     /// A worker has finished a step.
     Stepped(PathBuf, Box<Stepped>),
     /// A worker has finished an `on-settled` run, or lost it to a bug of ours.
@@ -121,11 +122,12 @@ pub struct Daemon {
     steps: Arc<Semaphore>,
     settled_runs: Arc<Semaphore>,
     clock: u64,
-    walk_at: Option<Instant>,
+    roots: Roots,
+    /// Each root was looked at, at least once.
+    follows: bool,
     /// Whoever asked for a reload, and the sessions whose steps began before it.
     reloading: Vec<(Conn, HashSet<PathBuf>)>,
     summary: Summary,
-    watching: Option<Watching>,
     identity: Option<Identity>,
     /// Where the socket is to be.
     socket: Option<PathBuf>,
@@ -148,10 +150,10 @@ impl Daemon {
             steps: Arc::new(Semaphore::new(cores.max(2))),
             settled_runs: Arc::new(Semaphore::new(SETTLED_RUNS)),
             clock: 0,
-            walk_at: None,
+            roots: Roots::new(watch::system()),
+            follows: false,
             reloading: Vec::new(),
             summary: Summary::default(),
-            watching: None,
             identity: None,
             socket: None,
             linked: HashMap::new(),
@@ -164,30 +166,38 @@ impl Daemon {
         Daemon { socket: Some(path), identity: Some(identity), ..self }
     }
 
+    /// The same that locks what it follows, in this directory. Without it nothing is locked, so nothing may be written.
+    #[must_use]
+    pub fn with_locks(mut self, runtime: PathBuf) -> Daemon {
+        self.roots.runtime = Some(runtime);
+        self
+    }
+
+    /// The same with other events than the system's.
+    #[must_use]
+    pub fn with_watchers(mut self, watchers: Arc<dyn Watchers>) -> Daemon {
+        self.roots.watchers = watchers;
+        self
+    }
+
     /// Follows the roots until `stop` is cancelled.
     ///
     /// # Errors
-    /// [`DaemonError`] if the store cannot be read.
+    /// [`DaemonError`] if another daemon has each root that is there.
     pub async fn run(mut self, stop: CancellationToken) -> Result<Summary, DaemonError> {
-        self.watch_roots();
+        self.roots.set(&self.world.settings.roots);
         let listening = self.listen();
-        let unwatched = self.watching.as_ref().is_some_and(|watching| watching.unwatched > 0);
-        let every = if unwatched { POLL_EVERY } else { WALK_EVERY };
-        self.begin()?;
-        info!("following; end with Ctrl-C");
-        let mut walks = tokio::time::interval(every);
+        let mut house = tokio::time::interval(HOUSE_EVERY);
         while !stop.is_cancelled() {
-            let (due, walk_at) = (self.due.first().map(|(at, _)| *at), self.walk_at);
+            let (due, look) = (self.due.first().map(|(at, _)| *at), self.roots.due());
             tokio::select! {
                 () = stop.cancelled() => break,
                 Some(event) = self.from.recv() => self.hear(event),
-                _ = walks.tick() => {
-                    self.walk();
-                    self.keep_house();
-                }
-                () = sleep_until(walk_at) => self.walk(),
+                _ = house.tick() => self.keep_house(),
+                () = sleep_until(look) => self.look_due(),
                 () = sleep_until(due) => self.wake_due(),
             }
+            self.begin()?;
         }
         // Whoever asks now is better told at once that nobody answers.
         drop(listening);
@@ -199,9 +209,10 @@ impl Daemon {
     /// # Errors
     /// [`DaemonError`] if the store cannot be read.
     pub async fn once(mut self, files: &[PathBuf], stop: CancellationToken) -> Result<Summary, DaemonError> {
+        let _locks = self.lock_files(files)?;
         if files.is_empty() {
-            self.begin()?;
-            self.walk();
+            self.roots.set(&self.world.settings.roots);
+            self.look_due();
         }
         files.iter().for_each(|file| self.touch(file));
         let mut until = None;
@@ -218,18 +229,29 @@ impl Daemon {
                 Some(event) = self.from.recv() => self.hear(event),
                 () = sleep_until(due) => self.wake_due(),
             }
+            self.begin()?;
         }
+        let locked = self.roots.locked().map(|(path, why)| (path.to_path_buf(), why.to_owned()));
+        self.summary.failed.extend(locked);
         self.finish().await
     }
 
-    /// Sessions that a former run left unfinished.
+    /// Files that are named are locked one by one, wherever they are.
+    fn lock_files(&self, files: &[PathBuf]) -> Result<Vec<RootLock>, FilesError> {
+        let Some(runtime) = &self.roots.runtime else { return Ok(Vec::new()) };
+        files.iter().map(|file| lock_root(runtime, file)).collect()
+    }
+
+    /// Once each root was looked at, it is known whether there is anything to do here.
     fn begin(&mut self) -> Result<(), DaemonError> {
-        for path in self.world.unfinished()? {
-            // It may be a link or a pipe by now, or outside the roots of today's config.
-            if self.is_followed(&path) {
-                self.touch(&path);
-            }
+        if self.follows || !self.roots.are_seen() {
+            return Ok(());
         }
+        self.follows = true;
+        if let Some(refusal) = self.roots.refusal() {
+            return Err(refusal.into());
+        }
+        info!("following; end with Ctrl-C");
         Ok(())
     }
 
@@ -240,26 +262,19 @@ impl Daemon {
         listening.inspect_err(|e| warn!("neither bridges nor `pi-graft status` can connect: {e}")).ok()
     }
 
-    fn roots_status(&self) -> Vec<RootStatus> {
-        let state = |root: &PathBuf| if root.is_dir() { "watched" } else { "absent" };
-        let roots = self.world.settings.roots.iter();
-        roots.map(|root| RootStatus { path: root.clone(), state: state(root).to_owned(), why: None }).collect()
-    }
-
-    /// Watches the roots of the settings, instead of those before.
-    fn watch_roots(&mut self) {
-        self.watching = Some(watch::watch(&self.world.settings.roots, self.to.clone()));
-        self.walk_at = Some(Instant::now());
-    }
-
     fn is_busy(&self) -> bool {
+        !self.roots.are_seen() || self.is_working()
+    }
+
+    fn is_working(&self) -> bool {
         self.slots.values().any(|slot| slot.working || slot.jobs > 0)
     }
 
     /// Lets the workers end, and makes what was moved last.
     async fn finish(mut self) -> Result<Summary, DaemonError> {
         self.world.end();
-        while self.is_busy() {
+        // A look at a root that hangs is not waited for: it writes nothing.
+        while self.is_working() {
             match self.from.recv().await {
                 Some(Event::Stepped(path, stepped)) => self.stepped_last(&path, *stepped),
                 Some(Event::Settled(path, _)) => self.job_ended(&path),
@@ -279,11 +294,12 @@ impl Daemon {
             Event::Changed(path) => {
                 if self.is_followed(&path) {
                     self.wake(&path);
+                } else if !self.roots.following().has(&path) {
+                    self.roots.hint_early(&path);
                 }
             }
-            Event::Walk => {
-                self.walk_at.get_or_insert_with(|| Instant::now() + WALK_SOON);
-            }
+            Event::Walk(dir) => self.roots.hint(dir.as_deref()),
+            Event::Looked(looked) => self.looked(*looked),
             Event::Stepped(path, stepped) => self.stepped(&path, *stepped),
             Event::Settled(path, done) => {
                 self.job_ended(&path);
@@ -304,46 +320,7 @@ impl Daemon {
     /// Whether a path that an event named is a session below a root, reached without a link.
     fn is_followed(&self, path: &Path) -> bool {
         let plain = std::fs::symlink_metadata(path).is_ok_and(|meta| meta.is_file());
-        plain && self.is_below(path) && (self.world.settings.by_path)(path)
-    }
-
-    /// Whether a path is below a root, no link leading out of it. Its directory need not be there yet.
-    fn is_below(&self, path: &Path) -> bool {
-        let settings = &self.world.settings;
-        let is_there = path.parent().is_some_and(|dir| std::fs::symlink_metadata(dir).is_ok());
-        settings.roots.iter().any(|root| path.starts_with(root)) && (!is_there || settings.is_inside(path))
-    }
-
-    /// Looks at every file below the roots and wakes those that changed.
-    fn walk(&mut self) {
-        self.walk_at = None;
-        for root in self.world.settings.roots.clone() {
-            let found = locate::walk(&root, &mut |path, e| debug!("{}: {e}", path.display()));
-            for file in found {
-                if (self.world.settings.by_path)(&file.path) && self.may_be_new(&file) {
-                    self.wake(&file.path);
-                }
-            }
-        }
-    }
-
-    /// Whether there may be something to do for a file, told without opening it.
-    fn may_be_new(&self, found: &Found) -> bool {
-        let fresh = self.world.settings.is_fresh(&found.path);
-        let changed = self.world.at(&found.path, |_, record| {
-            let other = record.file != FileId::of(&found.meta) || record.offset != found.meta.len();
-            other || (fresh && record.skipped > 0)
-        });
-        match changed {
-            Some(changed) => changed,
-            None => found.meta.len() > 0 && (fresh || !self.is_old(found)),
-        }
-    }
-
-    /// Written last before the store's first start: all of it is history, and nobody has to open it.
-    fn is_old(&self, found: &Found) -> bool {
-        let written = found.meta.modified().map_or(i64::MAX, world::unix_ms);
-        written < self.world.journal.first_start_ms() - session::GRACE_MS
+        plain && self.roots.following().has(path) && (self.world.settings.by_path)(path)
     }
 
     /// What was moved is made to last, and what is too old goes; on a worker, since it waits for the disk.

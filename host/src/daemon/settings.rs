@@ -11,6 +11,13 @@ use crate::pi::PiFiles;
 /// Decides by a session's path, or by its working directory, whether it is followed.
 pub type Filter = Box<dyn Fn(&Path) -> bool + Send + Sync>;
 
+/// The kind of network file system that a directory is on, if it is on one.
+pub type Network = Box<dyn Fn(&Path) -> Option<&'static str> + Send + Sync>;
+
+/// Why something waits on a network file system.
+const ON_NETWORK: &str =
+    "its directory is on a network file system, where only the bridge delivers; see watch.network in the config";
+
 /// Settings of one daemon.
 pub struct Settings {
     /// Directories that are searched for sessions.
@@ -19,6 +26,10 @@ pub struct Settings {
     pub by_path: Filter,
     /// By its working directory (`watch.cwd`).
     pub by_cwd: Filter,
+    /// Which directories are on a network file system.
+    pub network: Network,
+    /// Append there directly too (`watch.network`).
+    pub append_on_network: bool,
     /// The waiting times.
     pub times: Times,
     /// How long Pi may wait for us at the end of a turn (`bridge.turn-end`).
@@ -54,11 +65,11 @@ impl Settings {
         self.fresh.iter().any(|fresh| fresh == path)
     }
 
-    /// Whether the directory of `path` is really below a root, no link leading out of it.
+    /// Why nothing may be appended directly to the session at `path`, if that is so: `O_APPEND` is not safe between hosts
+    /// (product.md section 6).
     #[must_use]
-    pub fn is_inside(&self, path: &Path) -> bool {
-        let real = |dir: &Path| dir.canonicalize().ok();
-        let dir = path.parent().and_then(real);
-        dir.is_some_and(|dir| self.roots.iter().filter_map(|root| real(root)).any(|root| dir.starts_with(root)))
+    pub fn bridge_only(&self, path: &Path) -> Option<&'static str> {
+        let is_remote = || path.parent().is_some_and(|dir| (self.network)(dir).is_some());
+        (!self.append_on_network && is_remote()).then_some(ON_NETWORK)
     }
 }

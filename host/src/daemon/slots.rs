@@ -11,6 +11,7 @@ use crate::deliver::settle::State;
 use crate::files::FilesError;
 
 use super::links::{Bell, Links};
+use super::roots::Following;
 use super::session::{Session, StepError};
 use super::settled::{SettledJob, SettledLost};
 use super::step::Next;
@@ -85,11 +86,13 @@ impl Daemon {
 
     fn start(&self, path: PathBuf, session: Option<Session>, bell: Bell) {
         let (world, to, steps) = (Arc::clone(&self.world), self.to.clone(), Arc::clone(&self.steps));
+        // The step keeps its root locked, also if a reload lets it go meanwhile.
+        let following = self.roots.following();
         tokio::spawn(async move {
             // A Pi that waits does not wait for other sessions too.
             let _permit = if bell.asks.is_empty() { steps.acquire_owned().await.ok() } else { None };
             let at = path.clone();
-            let work = tokio::task::spawn_blocking(move || step_session(&world, &at, session, bell));
+            let work = tokio::task::spawn_blocking(move || step_session(&world, &following, &at, session, bell));
             let stepped = work.await.unwrap_or_else(|panic| Stepped::panicked(&panic));
             // The receiver is gone only when the daemon has ended.
             let _ = to.send(Event::Stepped(path, Box::new(stepped)));
@@ -190,6 +193,16 @@ impl Daemon {
         }
     }
 
+    /// After a change of roots: sessions that are below none of them, and that nobody has or works on, are let go.
+    pub(super) fn forget_unfollowed(&mut self) {
+        let idle = |slot: &Slot| !slot.working && slot.jobs == 0 && slot.links.is_empty() && !slot.paused;
+        let gone = self.slots.iter().filter(|(path, slot)| idle(slot) && !self.roots.names(path));
+        for path in gone.map(|(path, _)| path.clone()).collect::<Vec<_>>() {
+            let due = self.slots.remove(&path).and_then(|slot| slot.due);
+            due.map(|due| self.due.remove(&(due, path)));
+        }
+    }
+
     /// Lets go of the text and index of sessions that nothing happens to.
     fn drop_idle(&mut self) {
         let idle = |slot: &Slot| slot.session.is_some() && !slot.working && slot.jobs == 0;
@@ -233,11 +246,11 @@ impl Daemon {
     }
 }
 
-fn step_session(world: &World, path: &Path, session: Option<Session>, bell: Bell) -> Stepped {
+fn step_session(world: &World, following: &Following, path: &Path, session: Option<Session>, bell: Bell) -> Stepped {
     let opened = match session {
         _ if world.is_ending() => Ok(None),
         // A directory on the way to it may have become a link since it was last looked at.
-        _ if !world.settings.is_named(path) && !world.settings.is_inside(path) => {
+        _ if !world.settings.is_named(path) && !following.has(path) => {
             debug!(session = %path.display(), "not below a root any more");
             Ok(None)
         }

@@ -155,6 +155,9 @@ impl Session {
         if let waiting @ Some(_) = world.stops() {
             return Ok(Next { waiting, ..Next::default() });
         }
+        if let waiting @ Some(_) = world.settings.bridge_only(&self.path) {
+            return Ok(Next { waiting, ..Next::default() });
+        }
         if self.may_be_bridged(world) {
             return Ok(Next { after: Some(HELD_PAUSE), waiting: Some(UNBRIDGED), ..Next::default() });
         }

@@ -13,17 +13,45 @@ pub struct Found {
     pub meta: Metadata,
 }
 
+/// What a walk meets on its way.
+pub trait Guide {
+    /// Comes to a directory, before what is in it is read.
+    fn enter(&mut self, dir: &Path, meta: &Metadata);
+    /// Passes over what cannot be read.
+    fn trouble(&mut self, path: &Path, error: std::io::Error);
+}
+
+/// A guide that only hears of trouble.
+struct Hearing<'a>(&'a mut dyn FnMut(&Path, std::io::Error));
+
+impl Guide for Hearing<'_> {
+    fn enter(&mut self, _dir: &Path, _meta: &Metadata) {}
+
+    fn trouble(&mut self, path: &Path, error: std::io::Error) {
+        (self.0)(path, error);
+    }
+}
+
 /// Every regular `*.jsonl` file below `root`, in the order of names. What cannot be read is passed over and told to
 /// `trouble`.
 pub fn walk(root: &Path, trouble: &mut dyn FnMut(&Path, std::io::Error)) -> Vec<Found> {
-    let mut found = Vec::new();
-    let mut open = vec![root.to_path_buf()];
-    while let Some(dir) = open.pop() {
-        match read_dir(&dir) {
-            Ok(names) => names.into_iter().for_each(|path| sort_in(path, &mut open, &mut found, trouble)),
-            Err(e) if e.kind() == std::io::ErrorKind::NotFound => {}
-            Err(e) => trouble(&dir, e),
+    match std::fs::metadata(root) {
+        Ok(meta) => walk_with(vec![(root.to_path_buf(), meta)], &mut Hearing(trouble)),
+        Err(e) if e.kind() == std::io::ErrorKind::NotFound => Vec::new(),
+        Err(e) => {
+            trouble(root, e);
+            Vec::new()
         }
+    }
+}
+
+/// The same below each of some directories, with a guide. A directory is entered before it is read, so that what comes to it
+/// from then on can be noticed.
+pub fn walk_with(mut open: Vec<(PathBuf, Metadata)>, guide: &mut dyn Guide) -> Vec<Found> {
+    let mut found = Vec::new();
+    while let Some((dir, meta)) = open.pop() {
+        guide.enter(&dir, &meta);
+        look_into(&dir, &mut open, &mut found, &mut |path, e| guide.trouble(path, e));
     }
     found.sort_by(|a, b| a.path.cmp(&b.path));
     found
@@ -32,13 +60,23 @@ pub fn walk(root: &Path, trouble: &mut dyn FnMut(&Path, std::io::Error)) -> Vec<
 /// Every regular `*.jsonl` file in `dir` itself, as [`walk`] gives them.
 pub fn list(dir: &Path, trouble: &mut dyn FnMut(&Path, std::io::Error)) -> Vec<Found> {
     let (mut below, mut found) = (Vec::new(), Vec::new());
+    look_into(dir, &mut below, &mut found, trouble);
+    found.sort_by(|a, b| a.path.cmp(&b.path));
+    found
+}
+
+/// Sorts what is in `dir` into directories and sessions.
+fn look_into(
+    dir: &Path,
+    below: &mut Vec<(PathBuf, Metadata)>,
+    found: &mut Vec<Found>,
+    trouble: &mut dyn FnMut(&Path, std::io::Error),
+) {
     match read_dir(dir) {
-        Ok(names) => names.into_iter().for_each(|path| sort_in(path, &mut below, &mut found, trouble)),
+        Ok(names) => names.into_iter().for_each(|path| sort_in(path, below, found, trouble)),
         Err(e) if e.kind() == std::io::ErrorKind::NotFound => {}
         Err(e) => trouble(dir, e),
     }
-    found.sort_by(|a, b| a.path.cmp(&b.path));
-    found
 }
 
 fn read_dir(dir: &Path) -> std::io::Result<Vec<PathBuf>> {
@@ -47,12 +85,12 @@ fn read_dir(dir: &Path) -> std::io::Result<Vec<PathBuf>> {
 
 fn sort_in(
     path: PathBuf,
-    open: &mut Vec<PathBuf>,
+    below: &mut Vec<(PathBuf, Metadata)>,
     found: &mut Vec<Found>,
     trouble: &mut dyn FnMut(&Path, std::io::Error),
 ) {
     match std::fs::symlink_metadata(&path) {
-        Ok(meta) if meta.is_dir() => open.push(path),
+        Ok(meta) if meta.is_dir() => below.push((path, meta)),
         Ok(meta) if meta.is_file() && is_session_name(&path) => found.push(Found { path, meta }),
         Err(e) if e.kind() != std::io::ErrorKind::NotFound => trouble(&path, e),
         _ => {}

@@ -1,4 +1,7 @@
 //! Locks that keep two daemons apart, whatever their state directories (product.md section 5).
+//!
+//! A root is locked for one daemon alone, and each directory above it for whoever follows something below: so neither the
+//! same root, nor one inside another, nor one that a link leads to is ever followed by two.
 
 use std::fs::{DirBuilder, File, Metadata};
 use std::os::unix::fs::{DirBuilderExt, MetadataExt};
@@ -11,26 +14,59 @@ use super::{FileId, FilesError};
 /// A root that this process holds until it ends or drops this.
 #[derive(Debug)]
 pub struct RootLock {
-    _file: File,
+    files: Vec<(PathBuf, File)>,
 }
 
-/// Locks one watched root, known by device and inode, in the user's runtime directory.
-///
-/// # Errors
-/// [`FilesError::Busy`] if another daemon has it; [`FilesError::Io`] if the root or the runtime directory cannot be used.
-pub fn lock_root(runtime: &Path, root: &Path) -> Result<RootLock, FilesError> {
-    let meta = std::fs::metadata(root).map_err(FilesError::io(root))?;
-    let FileId { dev, ino } = FileId::of(&meta);
-    let path = runtime.join(format!("root-{dev:x}-{ino:x}.lock"));
-    let open = File::options().create(true).truncate(false).write(true).open(&path);
-    let file = open.map_err(FilesError::io(&path))?;
-    match flock(&file, FlockOperation::NonBlockingLockExclusive) {
-        Ok(()) => Ok(RootLock { _file: file }),
-        Err(rustix::io::Errno::WOULDBLOCK) => Err(FilesError::Busy { path: root.to_path_buf() }),
-        Err(e) => Err(FilesError::Io { path, source: e.into() }),
+impl RootLock {
+    /// Whether it still keeps others out: a lock file that was cleaned away keeps nobody.
+    #[must_use]
+    pub fn holds(&self) -> bool {
+        self.files.iter().all(|(path, file)| stands_at(file, path))
     }
 }
 
+/// Locks one watched root, known by device and inode, in the user's runtime directory. A single session may be locked so too.
+///
+/// # Errors
+/// [`FilesError::Busy`] if another daemon has it, or follows something in it or above it; [`FilesError::Io`] if the root or
+/// the runtime directory cannot be used.
+pub fn lock_root(runtime: &Path, root: &Path) -> Result<RootLock, FilesError> {
+    private_dir(runtime)?;
+    let real = root.canonicalize().map_err(FilesError::io(root))?;
+    let mut files = Vec::new();
+    for dir in real.ancestors() {
+        let how = match files.is_empty() {
+            true => FlockOperation::NonBlockingLockExclusive,
+            false => FlockOperation::NonBlockingLockShared,
+        };
+        let held = lock(runtime, dir, how)?;
+        files.push(held.ok_or_else(|| FilesError::Busy { path: root.to_path_buf() })?);
+    }
+    Ok(RootLock { files })
+}
+
+/// None if another process has it.
+fn lock(runtime: &Path, dir: &Path, how: FlockOperation) -> Result<Option<(PathBuf, File)>, FilesError> {
+    let meta = std::fs::metadata(dir).map_err(FilesError::io(dir))?;
+    let FileId { dev, ino } = FileId::of(&meta);
+    let path = runtime.join(format!("root-{dev:x}-{ino:x}.lock"));
+    loop {
+        let open = File::options().create(true).truncate(false).write(true).open(&path);
+        let file = open.map_err(FilesError::io(&path))?;
+        match flock(&file, how) {
+            // Somebody may have cleaned it away in between.
+            Ok(()) if !stands_at(&file, &path) => {}
+            Ok(()) => return Ok(Some((path, file))),
+            Err(rustix::io::Errno::WOULDBLOCK) => return Ok(None),
+            Err(e) => return Err(FilesError::Io { path, source: e.into() }),
+        }
+    }
+}
+
+fn stands_at(file: &File, path: &Path) -> bool {
+    let same = |a: &Metadata, b: &Metadata| FileId::of(a) == FileId::of(b);
+    matches!((file.metadata(), std::fs::metadata(path)), (Ok(a), Ok(b)) if same(&a, &b))
+}
 /// Makes `dir` for this user alone, or checks that nobody else can write to it.
 ///
 /// # Errors

@@ -1,6 +1,6 @@
 //! The one place that touches session files.
 //!
-//! Six small rooms: [`locate`] finds them (S1), [`tail`] reads the whole lines that arrived (S2.4), [`append`] holds the
+//! Seven small rooms: [`locate`] finds them (S1), [`network`] says where other hosts write too, [`tail`] reads the whole lines that arrived (S2.4), [`append`] holds the
 //! only function that writes to one, [`whole`] makes, replaces and removes whole ones for the user's own commands, [`trash`]
 //! is where they go, [`lock`] keeps two daemons apart. Everything else in the program asks these.
 //!
@@ -11,6 +11,7 @@
 pub mod append;
 pub mod locate;
 pub mod lock;
+pub mod network;
 pub mod tail;
 pub mod trash;
 pub mod whole;

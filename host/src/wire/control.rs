@@ -168,9 +168,9 @@ pub struct PluginStatus {
 pub struct RootStatus {
     /// Where.
     pub path: PathBuf,
-    /// `watched`, `polled`, `absent`, or `off` (another daemon has it).
+    /// `watched`, `polled` (events cannot be relied on), `absent`, or `locked` (another daemon has it, so it is not followed).
     pub state: String,
-    /// Why it is not watched.
+    /// Why it is not `watched`.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub why: Option<String>,
 }

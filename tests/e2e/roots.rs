@@ -1,0 +1,233 @@
+//! Roots that come, go, are another daemon's, or give no events.
+
+use std::fs;
+use std::path::PathBuf;
+use std::process::{Command, Output};
+
+use rustix::process::Signal;
+use serde_json::Value;
+
+use crate::stage::{Daemon, Stage, append, scripted, until};
+use crate::talk::{Session, Talk};
+
+/// Notes each user message in a `custom` entry.
+const NOTE: &str = r#"{"needs":["append:custom"],"on":["message:user"],"entry":[{"custom":{"type":"note"}}]}"#;
+
+fn stage() -> Stage {
+    Stage::new(20, &scripted("noter", &["append:custom"], NOTE))
+}
+
+/// Writes other roots into the config.
+fn set_roots(stage: &Stage, roots: &[PathBuf]) {
+    let path = stage.path("config.toml");
+    let text = fs::read_to_string(&path).expect("the config");
+    let line = text.lines().find(|line| line.starts_with("roots = ")).expect("roots");
+    fs::write(&path, text.replace(line, &format!("roots = {roots:?}"))).expect("the config");
+}
+
+/// A turn in a new session, and its graft.
+fn is_followed(path: &std::path::Path) {
+    fs::create_dir_all(path.parent().expect("a directory")).expect("made");
+    let mut pi = Talk::begin(path);
+    pi.user("hello");
+    pi.assistant("hi");
+    until("the graft", || notes(path) == 1);
+}
+
+fn notes(path: &std::path::Path) -> usize {
+    Session::read(path).customs("note").len()
+}
+
+/// How each root stands: its state, and why.
+fn states(stage: &Stage) -> Vec<(String, String)> {
+    let output = stage.run(&["status", "--json"]);
+    let status: Value = serde_json::from_slice(&output.stdout).expect("JSON");
+    let text = |value: &Value| value.as_str().unwrap_or_default().to_owned();
+    let roots = status["roots"].as_array().expect("roots").clone();
+    roots.iter().map(|root| (text(&root["state"]), text(&root["why"]))).collect()
+}
+
+fn state(stage: &Stage) -> String {
+    states(stage).remove(0).0
+}
+
+/// Another daemon's stage: its own state directory and config, the runtime directory and roots of the first.
+struct Beside<'a> {
+    stage: Stage,
+    first: &'a Stage,
+}
+
+impl<'a> Beside<'a> {
+    fn new(first: &'a Stage, roots: &[PathBuf]) -> Beside<'a> {
+        let stage = stage();
+        set_roots(&stage, roots);
+        Beside { stage, first }
+    }
+
+    fn runtime(&self) -> String {
+        self.first.path("runtime").to_str().expect("text").to_owned()
+    }
+
+    fn daemon(&self) -> Daemon {
+        self.stage.daemon_with(&["--closed"], &[("XDG_RUNTIME_DIR", &self.runtime())])
+    }
+
+    fn run(&self, args: &[&str]) -> Output {
+        self.stage.command(args).env("XDG_RUNTIME_DIR", self.runtime()).output().expect("the binary runs")
+    }
+
+    /// That it does not start, and says why and what to do.
+    fn is_refused(&self, args: &[&str]) {
+        let output = self.run(args);
+        let said = String::from_utf8_lossy(&output.stderr).into_owned();
+        assert_eq!(output.status.code(), Some(1), "{said}");
+        assert!(said.contains("another pi-graft"), "{said}");
+    }
+}
+
+#[test]
+fn a_root_that_appears_goes_and_comes_again_is_followed_each_time() {
+    let stage = stage();
+    fs::remove_dir_all(stage.root()).expect("gone");
+    let mut daemon = stage.daemon(&["--closed"]);
+    assert_eq!(state(&stage), "absent");
+    is_followed(&stage.session("a.jsonl"));
+    assert_eq!(state(&stage), "watched");
+    fs::remove_dir_all(stage.root()).expect("gone");
+    until("it is seen to be gone", || state(&stage) == "absent");
+    is_followed(&stage.session("b.jsonl"));
+    // Another directory in its place, within one moment.
+    fs::create_dir_all(stage.path("new/--work--")).expect("made");
+    fs::rename(stage.root(), stage.path("old")).expect("moved");
+    fs::rename(stage.path("new"), stage.root()).expect("moved");
+    is_followed(&stage.session("c.jsonl"));
+    daemon.wait_for("watched");
+    daemon.end();
+}
+
+#[test]
+fn a_root_of_another_daemon_is_refused_at_the_start_whatever_leads_to_it() {
+    let stage = stage();
+    let daemon = stage.daemon(&["--closed"]);
+    std::os::unix::fs::symlink(stage.root(), stage.path("link")).expect("a link");
+    for way in ["sessions", "link", "sessions/--work--", "."] {
+        let beside = Beside::new(&stage, &[stage.path(way)]);
+        beside.is_refused(&["run"]);
+        beside.is_refused(&["run", "--once"]);
+    }
+    // A session that is named is as much the other's.
+    is_followed(&stage.session("a.jsonl"));
+    let beside = Beside::new(&stage, &[]);
+    beside.is_refused(&["run", "--once", stage.session("a.jsonl").to_str().expect("text")]);
+    daemon.end();
+    assert!(beside.run(&["run", "--once", stage.session("a.jsonl").to_str().expect("text")]).status.success());
+}
+
+#[test]
+fn of_several_roots_those_that_are_free_are_followed_and_the_others_when_they_are() {
+    let stage = stage();
+    let theirs = stage.daemon(&["--closed"]);
+    let own = stage.path("own");
+    let beside = Beside::new(&stage, &[stage.root(), own.clone()]);
+    fs::create_dir(&own).expect("made");
+    let mut ours = beside.daemon();
+    ours.wait_for("not followed: another pi-graft");
+    is_followed(&own.join("a.jsonl"));
+    let output = beside.run(&["status"]);
+    let said = String::from_utf8_lossy(&output.stdout).into_owned();
+    assert!(said.contains("sessions: locked (another pi-graft follows it") && said.contains("own: watched"), "{said}");
+    is_followed(&stage.session("theirs.jsonl"));
+    assert!(!ours.log().contains("theirs.jsonl"), "{}", ours.log());
+    let once = beside.run(&["run", "--once"]);
+    assert!(!once.status.success(), "its own state directory is taken");
+    theirs.end();
+    is_followed(&stage.session("ours.jsonl"));
+    assert!(ours.log().contains("ours.jsonl"));
+    ours.end();
+}
+
+#[test]
+fn a_reload_locks_the_roots_that_come_and_releases_those_that_go() {
+    let stage = stage();
+    let mut first = stage.daemon(&["--closed"]);
+    is_followed(&stage.session("a.jsonl"));
+    let other = stage.path("other");
+    fs::create_dir(&other).expect("made");
+    let beside = Beside::new(&stage, std::slice::from_ref(&other));
+    let mut second = beside.daemon();
+    is_followed(&other.join("b.jsonl"));
+
+    // The first one wants both, and gets what is free.
+    set_roots(&stage, &[stage.root(), other.clone()]);
+    assert!(stage.run(&["reload"]).status.success());
+    first.wait_for("not followed: another pi-graft");
+    is_followed(&stage.session("c.jsonl"));
+
+    // The second one goes elsewhere: now the first has it, and the second not any more.
+    set_roots(&beside.stage, &[stage.path("elsewhere")]);
+    assert!(beside.run(&["reload"]).status.success());
+    second.wait_for("reloaded");
+    until("it is the first one's", || states(&stage)[1].0 == "watched");
+    is_followed(&other.join("d.jsonl"));
+    assert!(first.log().contains("d.jsonl") && !second.log().contains("d.jsonl"));
+    second.end();
+    first.end();
+}
+
+/// In a namespace of its own, where root may say how many watches there are; without one this says that it was skipped.
+fn with_watches(stage: &Stage, setup: &str) -> Option<Daemon> {
+    let there = Command::new("unshare").args(["-Ur", "true"]).output().is_ok_and(|output| output.status.success());
+    if !there {
+        eprintln!("skipped: no user namespaces here");
+        return None;
+    }
+    let mut program = Command::new("unshare");
+    program.args(["-Ur", "sh", "-c", &format!("{setup}; exec \"$@\""), "sh"]);
+    Some(stage.daemon_by(program, &["--closed"]))
+}
+
+#[test]
+fn when_the_systems_watches_are_used_up_it_polls_and_says_so_once() {
+    let stage = stage();
+    for name in ["a", "b", "c", "d"] {
+        fs::create_dir(stage.root().join(name)).expect("made");
+    }
+    let Some(daemon) = with_watches(&stage, "echo 2 > /proc/sys/user/max_inotify_watches") else { return };
+    is_followed(&stage.root().join("d/s.jsonl"));
+    is_followed(&stage.root().join("later/t.jsonl"));
+    let (state, why) = states(&stage).remove(0);
+    assert_eq!(state, "polled");
+    assert!(why.contains("watches are used up") && why.contains("max_user_watches"), "{why}");
+    let log = daemon.end();
+    assert_eq!(log.matches("watches are used up").count(), 1, "{log}");
+}
+
+#[test]
+fn without_any_watcher_it_polls() {
+    let stage = stage();
+    let Some(daemon) = with_watches(&stage, "echo 0 > /proc/sys/user/max_inotify_instances") else { return };
+    is_followed(&stage.session("a.jsonl"));
+    assert_eq!(state(&stage), "polled");
+    daemon.end();
+}
+
+/// More happens than the system keeps events for, while the daemon cannot look.
+#[test]
+fn events_that_were_lost_are_made_good_by_a_walk() {
+    let Ok(kept) = fs::read_to_string("/proc/sys/fs/inotify/max_queued_events") else { return };
+    let kept: usize = kept.trim().parse().expect("a number");
+    let stage = stage();
+    let mut daemon = stage.daemon(&["--closed"]);
+    daemon.signal(Signal::STOP);
+    let noise = ["x", "y"].map(|name| stage.root().join(name));
+    // Two files in turn, since the same event twice is kept once.
+    (0..kept / 2 + 1).for_each(|n| append(&noise[n % 2], ""));
+    let path = stage.session("a.jsonl");
+    let mut pi = Talk::begin(&path);
+    pi.user("hello");
+    pi.assistant("hi");
+    daemon.signal(Signal::CONT);
+    daemon.wait_for("file events were lost");
+    until("the graft", || notes(&path) == 1);
+    daemon.end();
+}
