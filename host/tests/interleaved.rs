@@ -110,6 +110,8 @@ fn settings() -> Settings {
         roots: Vec::new(),
         by_path: Box::new(|_| true),
         by_cwd: Box::new(|_| true),
+        network: Box::new(|_| None),
+        append_on_network: false,
         times: Times { settle: Duration::ZERO, live_hold: Duration::ZERO },
         turn_end: Duration::from_millis(500),
         backfill: false,

@@ -65,6 +65,14 @@ impl Settings {
         self.fresh.iter().any(|fresh| fresh == path)
     }
 
+    /// Whether the directory of `path` is really below a root, no link leading out of it: it may be read.
+    #[must_use]
+    pub fn is_inside(&self, path: &Path) -> bool {
+        let real = |dir: &Path| dir.canonicalize().ok();
+        let dir = path.parent().and_then(real);
+        dir.is_some_and(|dir| self.roots.iter().filter_map(|root| real(root)).any(|root| dir.starts_with(root)))
+    }
+
     /// Why nothing may be appended directly to the session at `path`, if that is so: `O_APPEND` is not safe between hosts
     /// (product.md section 6).
     #[must_use]
