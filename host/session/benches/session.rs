@@ -5,7 +5,6 @@
 
 use std::io::Write as _;
 use std::path::PathBuf;
-use std::process::Command;
 use std::sync::{Arc, OnceLock};
 
 use divan::counter::BytesCount;
@@ -13,6 +12,8 @@ use divan::{Bencher, black_box};
 use pi_session::compaction::PlanSettings;
 use pi_session::{Branch, Tree};
 
+#[path = "session/table.rs"]
+mod table;
 #[path = "../tests/common/typical.rs"]
 mod typical;
 
@@ -23,18 +24,13 @@ fn main() {
     divan::main();
 }
 
-/// The same sessions, opened by the real Pi.
+/// The same sessions, read by the real Pi and by us.
 fn ask_pi() {
     let (Some(node), Some(_)) = (std::env::var_os("ORACLE_NODE"), std::env::var_os("PI_DIR")) else {
         return eprintln!("without Pi: set PI_DIR and ORACLE_NODE (see tests/oracle/setup.sh) to measure it too");
     };
-    let script = concat!(env!("CARGO_MANIFEST_DIR"), "/../../tests/oracle/bench.mjs");
     let files: Vec<PathBuf> = MEGABYTES.iter().map(|megabytes| written(*megabytes)).collect();
-    for file in &files {
-        // A process each, so that one's garbage is not another's time.
-        let done = Command::new(&node).arg(script).arg(file).status().expect("ORACLE_NODE must be a Node that runs");
-        assert!(done.success(), "Pi could not be measured");
-    }
+    table::print(&node, &files);
     files.iter().for_each(|file| std::fs::remove_file(file).expect("it was made here"));
 }
 
