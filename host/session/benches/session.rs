@@ -59,6 +59,14 @@ fn open(bencher: Bencher, megabytes: usize) {
     bencher.counter(BytesCount::new(text.len())).bench(|| Tree::from_bytes(black_box(&text)));
 }
 
+/// What is wrong with a session that was read: what `session validate` does beyond opening it.
+#[divan::bench(args = MEGABYTES)]
+fn check(bencher: Bencher, megabytes: usize) {
+    let text = session(megabytes);
+    let tree = Arc::new(Tree::from_bytes(&text));
+    bencher.bench(|| pi_session::check::check(black_box(&tree), text.clone()));
+}
+
 /// Which entries the model sees, and how each shows: found in the index. Pi has all objects in memory by then, so its
 /// `buildSessionContext` copies no text either.
 #[divan::bench(args = MEGABYTES)]
