@@ -1,9 +1,12 @@
 //! End to end: the real binary, real components, real files and signals.
 
 mod peer;
+#[path = "../../host/tests/models/server.rs"]
+mod server;
 mod stage;
 mod talk;
 
+mod asking;
 mod bridged;
 mod control;
 mod crash;

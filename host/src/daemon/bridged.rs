@@ -19,7 +19,7 @@ use crate::wire::bridge::ToPi;
 
 use super::links::{AskId, Asked, Bell, Bridge, Left};
 use super::session::{Session, StepError};
-use super::settled::Wanted;
+use super::settled::{Wanted, was_paid};
 use super::step::{Next, not_allowed};
 use super::world::{World, random};
 
@@ -188,7 +188,8 @@ impl Session {
         next: &mut Next,
     ) -> Result<(), StepError> {
         let (ask, token) = (held.asked.id(), held.asked.ask.token.clone());
-        if let Some((json, recorded)) = bridge::compaction(branch, &self.wanted(ask, token.as_deref())) {
+        let joins = held.asked.ask.instructions.is_none();
+        if let Some((json, recorded)) = bridge::compaction(branch, &self.wanted(ask, token.as_deref(), joins)) {
             let batch = recorded.batch();
             info!(session = %self.path.display(), batch = batch.id, "handed over in place of Pi's own compaction");
             self.note(batch, "handed over", "in place of Pi's own compaction");
@@ -212,13 +213,14 @@ impl Session {
         Ok(())
     }
 
-    /// The batches that may stand in for Pi's compaction: the one that a token stands for, or what was made for this ask.
-    fn wanted(&self, ask: AskId, token: Option<&str>) -> Vec<Recorded> {
+    /// The batches that may stand in for Pi's compaction: the one that a token stands for, what was made for this ask, or,
+    /// where the user says nothing of it, one that was paid for already: nobody pays for a second summary.
+    fn wanted(&self, ask: AskId, token: Option<&str>, joins: bool) -> Vec<Recorded> {
         let pushed = self.served.pushed.as_ref().and_then(|pushed| pushed.compaction.as_ref());
         let of_token = pushed.filter(|(known, _)| token == Some(known)).map(|(_, batch)| batch);
         let is_it = |r: &&Recorded| match token {
             Some(_) => of_token == Some(&r.batch().id),
-            None => self.made_for.as_ref() == Some(&(ask, r.batch().id.clone())),
+            None => self.made_for.as_ref() == Some(&(ask, r.batch().id.clone())) || joins && was_paid(r.batch()),
         };
         self.pending.iter().filter(is_it).cloned().collect()
     }

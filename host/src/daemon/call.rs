@@ -17,6 +17,18 @@ pub(super) struct Call {
     pub(super) asked: CallFacts,
 }
 
+impl Call {
+    /// The same in place of a compaction that a live Pi would make itself, if it has a model for that.
+    pub(super) fn in_place_of_pi(mut self) -> Call {
+        let facts = &mut self.run.facts;
+        facts.pi_compaction.makes_own = Some(facts.model.is_some());
+        let text = Text::new(serde_json::to_string(facts).unwrap_or_default());
+        self.asked.given.facts = text.hash().to_owned();
+        self.asked.texts.push(text);
+        self
+    }
+}
+
 /// What the log is to say of a run.
 #[derive(Clone, Debug)]
 pub(super) struct CallFacts {

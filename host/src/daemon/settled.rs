@@ -134,7 +134,7 @@ impl Session {
         let (notes, instructions) = (Vec::new(), ask.instructions.clone());
         let handler = sandbox::Handler::OnSettled { reason, notes, instructions };
         self.running.insert(plugin.name().to_owned());
-        let Call { run, asked: facts } = self.call(world, plugin, handler, branch, leaf)?;
+        let Call { run, asked: facts } = self.call(world, plugin, handler, branch, leaf)?.in_place_of_pi();
         let (plugin, wanted) = (Arc::clone(plugin), Some(asked.id()));
         let asking = Asking::of(world, plugin.name()).waited_for(asked.over(), until);
         Ok(Wanted::Run(Box::new(SettledJob { plugin, run, asked: Vec::new(), facts, wanted, asking })))
@@ -216,6 +216,11 @@ fn is_over(report: &RunReport) -> bool {
 
 fn drafts(batch: &Batch) -> Vec<Draft> {
     Draft::list_from_json(&batch.drafts).unwrap_or_default()
+}
+
+/// Whether a batch is nothing but a compaction whose summary a model made.
+pub(super) fn was_paid(batch: &Batch) -> bool {
+    matches!(&drafts(batch)[..], [Draft::Compaction { usage: Some(_), .. }])
 }
 
 /// Whether a batch holds a compaction.

@@ -68,6 +68,7 @@ impl HostFacts {
             enabled: facts.enabled.value,
             reserve: facts.reserve.value,
             keep_recent: facts.keep_recent.value,
+            makes_own: None,
         };
         let model = model.map(|model| ModelFacts {
             provider: model.provider.clone(),
@@ -108,11 +109,14 @@ pub struct PiCompaction {
     /// What it keeps of the newest entries.
     #[serde(rename = "keepRecentTokens")]
     pub keep_recent: u64,
+    /// Where a compaction is wanted: whether a live Pi makes its own if no plugin does.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub makes_own: Option<bool>,
 }
 
 impl Default for PiCompaction {
     fn default() -> Self {
-        Self { enabled: true, reserve: 16_384, keep_recent: 20_000 }
+        Self { enabled: true, reserve: 16_384, keep_recent: 20_000, makes_own: None }
     }
 }
 

@@ -5,8 +5,8 @@ use pi_graft_plugin::Json;
 use pi_graft_plugin::serde::{Deserialize, Deserializer, de::DeserializeOwned, de::Error as _};
 
 /// The keys there are.
-const KEYS: &str = "context-window, at, reserve-tokens, keep-recent-tokens, min-saving, when-pi-disabled, take-over, \
-                    summary, summary-bytes, models";
+const KEYS: &str = "context-window, at, reserve-tokens, keep-recent-tokens, min-saving, min-interval, when-pi-disabled, \
+                    take-over, summary, summary-bytes, model, model-window, model-answer-tokens, on-failure, focus, models";
 
 /// What `[plugin.config]` says. Tokens unless it says bytes.
 #[derive(Debug, Clone, PartialEq)]
@@ -21,10 +21,35 @@ pub struct Config {
     pub min_saving: Amount,
     /// Goes on where Pi's own compaction is off.
     pub when_pi_disabled: bool,
-    /// Takes the place of Pi's own compaction too, although no model made the summary.
-    pub take_over_always: bool,
-    /// Most bytes of a summary, file lists included.
+    /// Time from one compaction to the next, milliseconds, by the entries' own times.
+    pub min_interval_ms: i64,
+    /// Whether it takes the place of Pi's own compaction.
+    pub take_over: TakeOver,
+    /// Whether a model makes the summary.
+    pub by_model: bool,
+    /// Most bytes of an extracted summary, file lists included.
     pub summary_bytes: usize,
+    /// The model's name in the host's config.
+    pub model: String,
+    /// Tokens that it takes, question and answer.
+    pub model_window: u64,
+    /// Tokens that it may answer.
+    pub model_answer_tokens: u64,
+    /// Extracts where the model fails, instead of trying again later.
+    pub or_extract: bool,
+    /// What every summary is to look at.
+    pub focus: Option<String>,
+}
+
+/// When it takes the place of Pi's own compaction.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum TakeOver {
+    /// Never.
+    Never,
+    /// With a summary that a model made.
+    Model,
+    /// With an extract too.
+    Always,
 }
 
 /// Numbers that may be set for a model; what is not, Pi's settings say.
@@ -66,8 +91,15 @@ impl Default for Config {
             at: Amount::Percent(80),
             min_saving: Amount::Percent(10),
             when_pi_disabled: false,
-            take_over_always: false,
+            min_interval_ms: 0,
+            take_over: TakeOver::Model,
+            by_model: false,
             summary_bytes: 12 * 1024,
+            model: "summary".into(),
+            model_window: 128_000,
+            model_answer_tokens: 8_192,
+            or_extract: false,
+            focus: None,
         }
     }
 }
@@ -88,7 +120,16 @@ impl Config {
             }
         }
         config.numbers.check("")?;
+        config.check_model()?;
         Ok(config)
+    }
+
+    fn check_model(&self) -> Result<(), String> {
+        let (window, answer) = (self.model_window, self.model_answer_tokens);
+        if answer.saturating_mul(2) > window {
+            return Err(format!("`model-answer-tokens` ({answer}) is more than half of `model-window` ({window})"));
+        }
+        Ok(())
     }
 
     fn set(&mut self, key: &str, value: &Json) -> Result<(), String> {
@@ -96,8 +137,20 @@ impl Config {
             "at" => self.at = amount(key, value)?,
             "min-saving" => self.min_saving = amount(key, value)?,
             "when-pi-disabled" => self.when_pi_disabled = typed(key, value, "true or false")?,
-            "take-over" => self.take_over_always = choice(key, value, &["model", "always"])? == "always",
-            "summary" => drop(choice(key, value, &["extractive"])?),
+            "take-over" => {
+                self.take_over = match choice(key, value, &["never", "model", "always"])?.as_str() {
+                    "never" => TakeOver::Never,
+                    "always" => TakeOver::Always,
+                    _ => TakeOver::Model,
+                }
+            }
+            "summary" => self.by_model = choice(key, value, &["extractive", "model"])? == "model",
+            "model" => self.model = text(key, value)?,
+            "model-window" => self.model_window = typed(key, value, "a whole number of tokens")?,
+            "model-answer-tokens" => self.model_answer_tokens = typed(key, value, "a whole number of tokens")?,
+            "on-failure" => self.or_extract = choice(key, value, &["retry", "extractive"])? == "extractive",
+            "focus" => self.focus = Some(text(key, value)?),
+            "min-interval" => self.min_interval_ms = time(key, value)?,
             "summary-bytes" => self.summary_bytes = bytes(key, value)?,
             "models" => self.models = models(key, value)?,
             _ => return Err(format!("unknown key `{key}`; there are {KEYS}")),
@@ -184,6 +237,30 @@ fn amount(key: &str, value: &Json) -> Result<Amount, String> {
     })
 }
 
+fn text(key: &str, value: &Json) -> Result<String, String> {
+    let text: String = typed(key, value, "text")?;
+    if text.trim().is_empty() { Err(format!("`{key}` is empty")) } else { Ok(text) }
+}
+
+/// Text such as "10m", in milliseconds.
+fn time(key: &str, value: &Json) -> Result<i64, String> {
+    let millis = |text: String| {
+        let text = text.trim();
+        let (number, unit) = text.split_at(text.find(|c: char| !c.is_ascii_digit())?);
+        let factor = match unit.trim() {
+            "ms" => 1,
+            "s" => 1_000,
+            "m" => 60_000,
+            "h" => 3_600_000,
+            "d" => 86_400_000,
+            _ => return None,
+        };
+        number.parse::<i64>().ok()?.checked_mul(factor)
+    };
+    let millis = value.to().ok().and_then(millis);
+    millis.ok_or_else(|| format!("`{key}` must be a time such as \"10m\", not {}", clipped(value)))
+}
+
 /// A number of bytes, or text such as "12KiB".
 fn bytes(key: &str, value: &Json) -> Result<usize, String> {
     let sized = |text: String| {
@@ -226,13 +303,17 @@ mod tests {
     fn every_key_is_read() {
         let config = read(
             r#"{"context-window":200000,"at":150000,"reserve-tokens":1000,"keep-recent-tokens":2000,"summary":"extractive",
-            "summary-bytes":"8KiB","min-saving":"5%","when-pi-disabled":true,"take-over":"always",
+            "summary-bytes":"8KiB","min-saving":"5%","when-pi-disabled":true,"take-over":"always","min-interval":"10m",
+            "model":"big","model-window":32000,"model-answer-tokens":4000,"on-failure":"extractive","focus":"the API",
             "models":{"x/big":{"context-window":7},"small":{"reserve-tokens":8}}}"#,
         )
         .expect("it is right");
         assert_eq!((config.at, config.min_saving), (Amount::Tokens(150_000), Amount::Percent(5)));
         assert_eq!(config.summary_bytes, 8192);
-        assert!(config.when_pi_disabled && config.take_over_always);
+        assert!(config.when_pi_disabled && config.or_extract && !config.by_model);
+        assert_eq!((config.take_over, config.min_interval_ms), (TakeOver::Always, 600_000));
+        assert_eq!((config.model.as_str(), config.focus.as_deref()), ("big", Some("the API")));
+        assert_eq!((config.model_window, config.model_answer_tokens), (32_000, 4_000));
         let numbers = |provider, id| config.numbers_for(Some(provider), Some(id));
         let of = |window, reserve| Numbers { window: Some(window), reserve: Some(reserve), keep_recent: Some(2000) };
         assert_eq!(numbers("x", "big"), of(7, 1000));
@@ -254,11 +335,16 @@ mod tests {
             (r#"{"at":"80"}"#, "`at`"),
             (r#"{"at":0}"#, "`at`"),
             (r#"{"min-saving":true}"#, "`min-saving`"),
-            (r#"{"summary":"model"}"#, "\"extractive\""),
+            (r#"{"summary":"magic"}"#, "\"extractive\""),
+            (r#"{"on-failure":"panic"}"#, "`on-failure`"),
+            (r#"{"model":""}"#, "`model`"),
+            (r#"{"model-window":8000}"#, "`model-window`"),
+            (r#"{"min-interval":10}"#, "`min-interval`"),
+            (r#"{"min-interval":"10 moons"}"#, "`min-interval`"),
             (r#"{"summary-bytes":"12 parsecs"}"#, "`summary-bytes`"),
             (r#"{"summary-bytes":12}"#, "`summary-bytes`"),
             (r#"{"when-pi-disabled":"yes"}"#, "`when-pi-disabled`"),
-            (r#"{"take-over":"never"}"#, "`take-over`"),
+            (r#"{"take-over":"sometimes"}"#, "`take-over`"),
             (r#"{"models":[]}"#, "`models`"),
             (r#"{"models":{"x/y":{"window":1}}}"#, "`models.\"x/y\".window`"),
             (r#"{"models":{"x/y":{"context-window":"1"}}}"#, "`models.\"x/y\".context-window`"),

@@ -30,6 +30,8 @@ pub struct Settings {
     pub min_saving: u64,
     /// Whether Pi compacts.
     pub pi_enabled: bool,
+    /// Whether a live Pi makes its own if this one does not; none if the host does not say.
+    pub pi_makes_own: Option<bool>,
 }
 
 /// Pi's compaction settings, as the host tells them.
@@ -39,6 +41,7 @@ struct PiCompaction {
     enabled: Option<bool>,
     reserve_tokens: Option<u64>,
     keep_recent_tokens: Option<u64>,
+    makes_own: Option<bool>,
 }
 
 /// What the host knows of the model.
@@ -78,7 +81,8 @@ impl Settings {
         let keep_recent =
             set.keep_recent.unwrap_or_else(|| pi.keep_recent_tokens.unwrap_or(KEEP_RECENT).min(whole / 2));
         let pi_enabled = pi.enabled.unwrap_or(true);
-        Self { threshold, reserve, keep_recent, min_saving: config.min_saving.of(whole), pi_enabled }
+        let (min_saving, pi_makes_own) = (config.min_saving.of(whole), pi.makes_own);
+        Self { threshold, reserve, keep_recent, min_saving, pi_enabled, pi_makes_own }
     }
 }
 
@@ -129,7 +133,7 @@ pub fn judge(config: &Config, settings: &Settings, run: &Run) -> Verdict {
     if tokens <= threshold {
         return Verdict::Not(numbers);
     }
-    match answered_since_compaction(run) {
+    match answered_since_compaction(run).and_then(|()| long_enough_ago(config, run)) {
         Ok(()) => Verdict::Due(numbers),
         Err(why) => Verdict::Not([&numbers, ", but ", why].concat()),
     }
@@ -144,6 +148,17 @@ fn answered_since_compaction(run: &Run) -> Result<(), &'static str> {
         Some(_) => Err("no answer has come since the compaction before"),
         None => Ok(()),
     }
+}
+
+/// Whether the compaction before is as long ago as the config wants.
+fn long_enough_ago(config: &Config, run: &Run) -> Result<(), &'static str> {
+    if config.min_interval_ms == 0 {
+        return Ok(());
+    }
+    let last = run.branch().find(|info| info.kind == "compaction").and_then(|info| info.time_ms);
+    let since = last.zip(run.trigger().time_ms).map(|(last, now)| now.saturating_sub(last));
+    let long = since.is_none_or(|since| since >= config.min_interval_ms);
+    if long { Ok(()) } else { Err("the compaction before is not `min-interval` ago") }
 }
 
 #[cfg(test)]

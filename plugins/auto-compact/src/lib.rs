@@ -1,19 +1,23 @@
-//! Compacts a session before its context is full: while nobody waits, and without a model.
+//! Compacts a session before its context is full, while nobody waits: by extracts without a model, or with one.
 //!
 //! `on-entry` only asks whether a compaction is due ([`due`]). `on-settled` takes the host's plan, reads what it summarises
-//! ([`mod@read`]), writes a summary of it ([`summary`]) and proposes the compaction ([`compact`]).
+//! ([`mod@read`]), writes a summary of it ([`summary`]) or has a model write one ([`model`], which reads the conversation as
+//! [`talk`] puts it), and proposes the compaction ([`compact`]).
 #![deny(missing_docs)]
 
 mod compact;
 pub mod config;
 pub mod due;
 pub mod files;
+mod model;
 mod read;
 pub mod summary;
+mod talk;
 
 use pi_graft_plugin::{Description, Level, Plugin, Reason, Result, Run, Settled, export};
 
-use config::Config;
+use compact::Wish;
+use config::{Config, TakeOver};
 use due::{Settings, Verdict};
 
 /// The plugin.
@@ -23,8 +27,10 @@ pub struct AutoCompact;
 impl Plugin for AutoCompact {
     type Config = Config;
 
-    fn describe(_: &Config) -> Result<Description> {
-        let description = Description::new("auto-compact", env!("CARGO_PKG_VERSION")).needs(["append:compaction"]);
+    fn describe(config: &Config) -> Result<Description> {
+        let model = config.by_model.then(|| ["model:", &config.model].concat());
+        let needs = [Some("append:compaction".into()), model].into_iter().flatten();
+        let description = Description::new("auto-compact", env!("CARGO_PKG_VERSION")).needs(needs);
         // What can make the context grow with nothing of the model's behind it. A user's message always has an answer.
         Ok(description.on(["message:assistant", "message:toolResult", "message:bashExecution"]))
     }
@@ -40,25 +46,39 @@ impl Plugin for AutoCompact {
     fn on_settled(config: &Config, run: &Run, settled: &Settled) -> Result {
         let settings = Settings::of(config, run);
         match wanted(config, &settings, run, settled) {
-            Ok(min_saving) => compact::compact(config, &settings, run, settled.instructions.as_deref(), min_saving),
-            Err(why) => run.log(Level::Debug, &["no compaction: ", &why].concat()),
+            Ok(wish) => compact::compact(config, &settings, run, &wish),
+            Err(why) => {
+                run.log(Level::Debug, &["no compaction: ", &why].concat());
+                Ok(())
+            }
         }
-        Ok(())
     }
 }
 
-/// Whether to compact now, and how much that must save; or why not.
-fn wanted(config: &Config, settings: &Settings, run: &Run, settled: &Settled) -> Result<u64, String> {
+/// What to compact now, or why not.
+fn wanted<'s>(config: &Config, settings: &Settings, run: &Run, settled: &'s Settled) -> Result<Wish<'s>, String> {
     match (settled.why(), settled.reason.as_str()) {
         (Reason::Settled | Reason::Boundary, _) => match due::judge(config, settings, run) {
-            Verdict::Due(_) => Ok(settings.min_saving),
+            Verdict::Due(_) => Ok(Wish { focus: None, min_saving: settings.min_saving, may_extract: true }),
             Verdict::Not(why) => Err(["no longer due: ", &why].concat()),
         },
-        (Reason::CompactionWanted, "manual") => Ok(1),
-        // An extract must not replace the better summary that Pi would make now.
-        (Reason::CompactionWanted, _) if config.take_over_always => Ok(1),
-        (Reason::CompactionWanted, _) => Err("Pi makes its own (`take-over = \"always\"` takes its place)".into()),
+        (Reason::CompactionWanted, reason) => {
+            let may_extract = in_place_of_pi(config, settings, reason)?;
+            Ok(Wish { focus: settled.instructions.as_deref(), min_saving: 1, may_extract })
+        }
         (Reason::Other, reason) => Err(["the reason is not known: ", reason].concat()),
+    }
+}
+
+/// Whether an extract may stand in for what Pi would make: it must not take the place of a better summary unasked.
+fn in_place_of_pi(config: &Config, settings: &Settings, reason: &str) -> Result<bool, String> {
+    let pi_makes_own = settings.pi_makes_own.unwrap_or(reason != "manual");
+    match config.take_over {
+        _ if !pi_makes_own => Ok(true),
+        TakeOver::Always => Ok(true),
+        TakeOver::Model if config.by_model => Ok(false),
+        TakeOver::Model => Err("Pi makes its own (`take-over = \"always\"` takes its place)".into()),
+        TakeOver::Never => Err("Pi makes its own (`take-over = \"never\"`)".into()),
     }
 }
 

@@ -28,6 +28,7 @@ mod text;
 mod write;
 
 pub use message::{Call, End, Message};
+pub(crate) use text::clip_middle;
 
 use crate::files::{self, Files};
 use extract::Extract;
