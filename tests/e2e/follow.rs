@@ -54,8 +54,10 @@ fn half_lines_are_waited_for() {
     let mut pi = Talk::begin(&path);
     let (_, line) = pi.line("message", r#""message":{"role":"user","content":"in two halves","timestamp":1}"#);
     crate::stage::append(&path, &line[..30]);
-    let (_, answer) =
-        pi.line("message", r#""message":{"role":"assistant","content":[],"stopReason":"stop","timestamp":1}"#);
+    let (_, answer) = pi.line(
+        "message",
+        r#""message":{"role":"assistant","content":[],"api":"x","provider":"p","model":"m","usage":{"input":0,"output":0,"cacheRead":0,"cacheWrite":0,"totalTokens":0,"cost":{"total":0}},"stopReason":"stop","timestamp":1}"#,
+    );
     crate::stage::append(&path, &line[30..]);
     crate::stage::append(&path, &answer);
     until("the graft", || Session::read(&path).customs("note").len() == 1);
