@@ -136,7 +136,8 @@ fn killed_behind_an_answer_nothing_is_handed_over_twice_or_lost() {
         daemon.kill();
         let leaf = if taken { pi.take(&drafts) } else { leaf };
         let mut daemon = stage.daemon(&[]);
-        daemon.wait_for("which is not connected at this moment");
+        let seen = if taken { "grafted: Pi has taken it" } else { "which is not connected at this moment" };
+        daemon.wait_for(seen);
         let (peer, _) = Peer::bridge(&stage, &path, Some(&leaf));
         pi.peer = peer;
         let drafts = pi.boundary(&leaf);
@@ -415,5 +416,60 @@ fn the_log_says_what_was_handed_over_and_what_was_taken() {
     let leaf = pi.take(&drafts);
     assert!(pi.boundary(&leaf).is_empty());
     until("what is known of it", || stage.outcomes() == ["handed over", "grafted"]);
+    daemon.end();
+}
+
+/// Pi had it, so that it goes elsewhere is its user's will, though nothing of Pi's hangs on it yet; across a restart too.
+#[test]
+fn what_pi_took_and_its_user_left_behind_is_not_offered_again() {
+    for restart in [false, true] {
+        let stage = notes();
+        let path = stage.session("a.jsonl");
+        let mut daemon = stage.daemon(&[]);
+        let mut pi = Pi::start(&stage, &path);
+        let before = pi.turn("one");
+        let drafts = pi.boundary(&before);
+        let leaf = pi.take(&drafts);
+        assert!(pi.boundary(&leaf).is_empty());
+        daemon.wait_for("grafted: Pi has taken it");
+        if restart {
+            daemon.end();
+            daemon = stage.daemon(&[]);
+            (pi.peer, _) = Peer::bridge(&stage, &path, Some(&before));
+            pi.peer.say(&json!({ "leaf": before, "idle": false, "on": "input" }));
+        }
+        pi.talk.go_to(&before);
+        let leaf = pi.turn("elsewhere");
+        let drafts = pi.boundary(&leaf);
+        assert_eq!(kinds(&drafts), ["pi-graft.run", "note"], "restart: {restart}");
+        assert_ne!(drafts[0]["data"]["trigger"], json!(first_user(&path)));
+        assert!(!daemon.log().contains("orphaned"));
+        daemon.end();
+    }
+}
+
+fn first_user(path: &std::path::Path) -> String {
+    Session::read(path).ids()[0].clone()
+}
+
+#[test]
+fn the_edits_of_what_pi_took_follow_its_user_to_another_branch() {
+    let script = r#"{"needs":["append:context_edit","append:custom"],"on":["message:user"],"entry":[
+        {"edits":[{"target":"$trigger","text":"REDACTED"}]},{"custom":{"type":"told"}}]}"#;
+    let stage = Stage::new(20, &scripted("redactor", &["append:context_edit", "append:custom"], script));
+    let path = stage.session("a.jsonl");
+    let daemon = stage.daemon(&[]);
+    let mut pi = Pi::start(&stage, &path);
+    let before = pi.turn("secret");
+    let drafts = pi.boundary(&before);
+    assert_eq!(kinds(&drafts), ["pi-graft.run", "told", "context_edit"]);
+    pi.take(&drafts);
+    pi.talk.assistant("going on");
+    pi.talk.go_to(&before);
+    let leaf = pi.talk.assistant("elsewhere");
+    let drafts = pi.boundary(&leaf);
+    assert_eq!(kinds(&drafts), ["pi-graft.run", "context_edit"]);
+    let leaf = pi.take(&drafts);
+    assert!(pi.boundary(&leaf).is_empty());
     daemon.end();
 }

@@ -221,3 +221,22 @@ fn a_fork_inherits_the_edits_of_what_it_shows() {
     }
     assert_eq!(Session::read(&path).receipts(), 1);
 }
+
+/// What an `on-settled` run made on a graft cannot land once Pi has passed over that graft.
+#[test]
+fn what_was_made_for_an_orphaned_graft_is_stale() {
+    let settled = r#"{"needs":["append:custom"],"on":["message:user"],"entry":[{"later":"due"}],
+        "settled":[{"calls":30000},{"custom":{"type":"late"}}]}"#;
+    let plugins = [scripted("noter", &["append:custom"], NOTE), scripted("late", &["append:custom"], settled)];
+    let stage = Stage::new(20, &plugins.concat());
+    let path = stage.session("a.jsonl");
+    let mut daemon = stage.daemon(&[]);
+    let mut pi = Talk::begin(&path);
+    pi.user("one");
+    pi.assistant("ok");
+    daemon.wait_for("an on-settled run begins");
+    pi.call("c1", "bash");
+    daemon.wait_for("orphaned: Pi went on beside it");
+    until("what became of it", || stage.outcomes().iter().any(|outcome| outcome == "stale"));
+    daemon.end();
+}

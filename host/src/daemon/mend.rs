@@ -40,7 +40,7 @@ impl Session {
         Ok(())
     }
 
-    fn taken(&mut self, world: &World, batch: &Batch) -> Result<(), StepError> {
+    pub(super) fn taken(&mut self, world: &World, batch: &Batch) -> Result<(), StepError> {
         let session = self.path.display();
         if self.record.bridged.is_empty() {
             info!(%session, batch = batch.id, "done: the file already holds its receipt");

@@ -15,7 +15,7 @@
 use pi_session::branch::Branch;
 use pi_session::grafts::{Fate, Graft, Grafts, News};
 use pi_session::json::Json;
-use pi_session::receipt::{self, Receipt};
+use pi_session::receipt::{self, Passing, Receipt};
 use pi_session::tree::{EntryIx, Source, Tree};
 use tracing::{info, warn};
 
@@ -35,12 +35,16 @@ const NONE: &str = "[]";
 pub(super) struct Lineage {
     grafts: Grafts,
     news: News,
+    passing: Passing,
+    /// The receipt of the batch that is whole with the newest entry.
+    whole: Option<Receipt>,
 }
 
 impl Lineage {
     /// Takes in the newest entry of `tree`. A bridge's Pi stood on those that are `seen`.
     pub(super) fn note(&mut self, tree: &Tree, ix: EntryIx, line: &[u8], seen: &[String]) {
         self.news = self.grafts.note(tree, ix, line);
+        self.whole = self.passing.pass(line);
         if seen.iter().any(|id| id == tree.id(ix)) {
             self.grafts.seen_from(tree, ix);
         }
@@ -61,6 +65,7 @@ impl Session {
     /// What the newest entry tells of the grafts before it. Gives the batches that are pending again because of it; they are
     /// to be kept together with the cursor behind the entry.
     pub(super) fn note_grafts(&mut self, world: &World, ix: EntryIx) -> Result<Vec<Batch>, StepError> {
+        self.take_whole(world)?;
         let news = std::mem::take(&mut self.lineage.news);
         if self.lineage.grafts.ends_in(ix) {
             self.note_own_line(world, ix)?;
@@ -138,6 +143,32 @@ impl Session {
             self.offer_again(here, batch, again)?;
         }
         Ok(())
+    }
+
+    /// What was made for an entry of a graft that Pi passed over has no branch to land on any more.
+    pub(super) fn drop_made_for_orphans(&mut self, world: &World) -> Result<(), StepError> {
+        let of = |trigger: &str| self.lineage.grafts.of(self.tree.by_id(trigger)?);
+        let is_lost = |batch: &&Batch| of(&batch.trigger).is_some_and(|graft| graft.fate == Fate::Orphaned);
+        let lost: Vec<Batch> = self.pending.iter().map(|recorded| recorded.batch()).filter(is_lost).cloned().collect();
+        for batch in lost {
+            warn!(session = %self.path.display(), batch = batch.id, "stale: it was made for a graft that Pi passed over");
+            self.tally.stale += 1;
+            self.drop_pending(world, &batch.id)?;
+            self.note(&batch, "stale", "it was made for a graft that Pi passed over");
+        }
+        Ok(())
+    }
+
+    /// What is handed to Pi and has arrived whole is done, wherever Pi stands by now.
+    fn take_whole(&mut self, world: &World) -> Result<(), StepError> {
+        let Some(receipt) = self.lineage.whole.take().filter(|_| !self.record.bridged.is_empty()) else {
+            return Ok(());
+        };
+        let is_it = |batch: &&Batch| batch.id == receipt.batch;
+        match self.pending.iter().map(|recorded| recorded.batch()).find(is_it).cloned() {
+            Some(batch) => self.taken(world, &batch),
+            None => Ok(()),
+        }
     }
 
     /// Makes a batch pending again for the branch `here`, if it still means something there.

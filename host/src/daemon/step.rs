@@ -68,6 +68,7 @@ impl Session {
         for done in std::mem::take(&mut bell.settled) {
             self.absorb(world, done)?;
         }
+        self.drop_made_for_orphans(world)?;
         let mut next = if bell.bridges.is_empty() { self.settle(world)? } else { self.serve(world, bell)? };
         next.tally = std::mem::take(&mut self.tally);
         self.keep_log(world)?;
