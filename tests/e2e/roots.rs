@@ -220,8 +220,9 @@ fn events_that_were_lost_are_made_good_by_a_walk() {
     let mut daemon = stage.daemon(&["--closed"]);
     daemon.signal(Signal::STOP);
     let noise = ["x", "y"].map(|name| stage.root().join(name));
-    // Two files in turn, since the same event twice is kept once.
-    (0..kept / 2 + 1).for_each(|n| append(&noise[n % 2], ""));
+    // Two files in turn, since the same event twice is kept once. Each time gives two events: twice as many as are kept, since
+    // some may yet be read before the signal is heeded.
+    (0..kept).for_each(|n| append(&noise[n % 2], ""));
     let path = stage.session("a.jsonl");
     let mut pi = Talk::begin(&path);
     pi.user("hello");
