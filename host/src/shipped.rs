@@ -180,6 +180,7 @@ fn limits(plugin: &PluginConfig) -> Limits {
         proposals: of.proposals,
         entry_bytes: of.entry_bytes,
         log_lines: of.log_lines,
+        retry: of.retry,
         ..Limits::default()
     }
 }

@@ -20,6 +20,7 @@ mod plugin;
 mod preview;
 mod progress;
 mod put;
+mod quarantine;
 mod run;
 mod service;
 mod session;
@@ -70,6 +71,9 @@ pub enum Command {
     Resume(control::PauseArgs),
     /// Read config and plugins again, without losing an entry.
     Reload,
+    /// Runs that failed, and plugins that are suspended: look at them, make them again.
+    #[command(subcommand)]
+    Quarantine(quarantine::Command),
     /// Look at a session, check it, or append to it; no daemon is needed.
     #[command(subcommand)]
     Session(session::Command),
@@ -124,8 +128,9 @@ fn run(cli: &Cli) -> Result<Outcome, Failure> {
         Command::Pause(args) => control::pause(args, true, cli.config.as_deref(), &mut out),
         Command::Resume(args) => control::pause(args, false, cli.config.as_deref(), &mut out),
         Command::Reload => control::reload(cli.config.as_deref(), &mut out),
+        Command::Quarantine(command) => quarantine::run(command, cli.config.as_deref(), &mut out),
         Command::Session(command) => session::run(command, cli.config.as_deref(), &mut out),
-        Command::Plugin(command) => plugin::run(command, &mut out),
+        Command::Plugin(command) => plugin::run(command, cli.config.as_deref(), &mut out),
         Command::Config(command) => config::run(command, cli.config.as_deref(), &mut out),
         Command::Bridge(command) => bridge::run(command, &mut out),
         Command::Service(command) => service::run(command, cli.config.as_deref(), &mut out),

@@ -24,6 +24,8 @@ pub struct Limits {
     pub entry_bytes: u64,
     /// `log-lines`: lines that it may log in one run.
     pub log_lines: u32,
+    /// `retry`: pause before the first retry of a run that failed by no fault of its own.
+    pub retry: Duration,
 }
 
 impl Default for Limits {
@@ -35,6 +37,7 @@ impl Default for Limits {
             proposals: 32,
             entry_bytes: 256 << 10,
             log_lines: 100,
+            retry: Duration::from_secs(5),
         }
     }
 }
@@ -43,7 +46,7 @@ impl Limits {
     /// Reads a table of limits; what it does not name is as in `base`, which came from `origin`.
     pub(super) fn read(sheet: &mut Sheet<'_>, mut section: Section<'_, '_>, base: &Limits, origin: &Origin) -> Limits {
         let (time, memory) = (duration_text(base.time), size_text(base.memory));
-        let entry_bytes = size_text(base.entry_bytes);
+        let (entry_bytes, retry) = (size_text(base.entry_bytes), duration_text(base.retry));
         let read = Limits {
             fuel: section.value(sheet, "fuel", preset(base.fuel, base.fuel, origin), |_, v| value::count(v, 1)),
             time: section.value(sheet, "time", preset(base.time, time, origin), |_, v| value::some_duration(v)),
@@ -52,6 +55,7 @@ impl Limits {
             entry_bytes: section
                 .value(sheet, "entry-bytes", preset(base.entry_bytes, entry_bytes, origin), |_, v| value::size(v)),
             log_lines: section.value(sheet, "log-lines", preset(base.log_lines, base.log_lines, origin), count32),
+            retry: section.value(sheet, "retry", preset(base.retry, retry, origin), |_, v| value::some_duration(v)),
         };
         section.finish(sheet);
         read

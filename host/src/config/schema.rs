@@ -43,13 +43,18 @@ enum Kind {
 type Key = (&'static str, &'static str, Kind, &'static str);
 
 /// The limits, which stand in two places.
-const LIMITS: [(&str, Kind, &str); 6] = [
+const LIMITS: [(&str, Kind, &str); 7] = [
     ("fuel", Kind::Count(1), "Instructions of one run, about: the same on every machine."),
     ("time", Kind::SomeDuration, "Wall clock of one run, host calls included."),
     ("memory", Kind::Size, "Memory of one run."),
     ("proposals", Kind::Count32, "Entries that one run may propose."),
     ("entry-bytes", Kind::Size, "The size of one such entry."),
     ("log-lines", Kind::Count32, "Lines that one run may log; more are counted and dropped."),
+    (
+        "retry",
+        Kind::SomeDuration,
+        "Pause before the first of three retries of a run that took too long or had no model; each further is five times as long.",
+    ),
 ];
 
 /// Every key, but the limits.

@@ -45,7 +45,7 @@ pub struct Fresh {
 }
 
 /// Answers, and ends the connection.
-fn answer(conn: &Conn, reply: Result<impl Serialize, String>) {
+pub(super) fn answer(conn: &Conn, reply: Result<impl Serialize, String>) {
     match reply {
         Ok(ok) => conn.send(&Reply::Ok { ok: serde_json::to_value(ok).unwrap_or_default() }),
         Err(error) => conn.send(&Reply::Error { error }),
@@ -62,6 +62,8 @@ impl Daemon {
             Request::Pause { session } => answer(&conn, self.pause(session.as_deref(), true)),
             Request::Resume { session } => answer(&conn, self.pause(session.as_deref(), false)),
             Request::Reload => self.reload(conn),
+            Request::Quarantine => self.quarantine(conn),
+            Request::Retry(which) => self.retry(conn, which),
         }
     }
 
@@ -177,6 +179,7 @@ impl Daemon {
         info!(roots = ?self.world.settings.roots, plugins = self.world.plugins.len(), "reloaded");
         self.roots.set(&self.world.settings.roots);
         self.forget_unfollowed();
+        self.lift_all();
         let paths: Vec<PathBuf> = self.slots.keys().cloned().collect();
         // An entry that is written behind the answer is for the new plugins: no older step may still be reading then.
         let old = self.slots.iter().filter(|(_, slot)| slot.working).map(|(path, _)| path.clone()).collect();

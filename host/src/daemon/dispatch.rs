@@ -5,16 +5,26 @@ use pi_session::tree::EntryIx;
 use tracing::{debug, info, warn};
 
 use crate::journal::{About, Batch, Handler, Note, RunRecord};
-use crate::sandbox::{self, Plugin, RunReport};
+use crate::sandbox::{self, FailureKind, Plugin, RunReport};
 
 use super::call::{Call, CallFacts};
 use super::session::{Session, StepError};
 use super::world::{World, now_ms, random};
 
 /// Lines of the run log that are kept in one transaction, where nothing was proposed.
-const RUNS_AT_ONCE: usize = 256;
+pub(super) const RUNS_AT_ONCE: usize = 256;
 /// Wishes for `on-settled` that are remembered for one plugin in one session.
 const MOST_NOTES: usize = 64;
+
+/// A run that has ended.
+pub(super) struct Concluded {
+    /// What it proposed.
+    pub(super) batch: Option<Batch>,
+    /// Its line for the log.
+    pub(super) record: RunRecord,
+    /// How it failed, if it did.
+    pub(super) failure: Option<FailureKind>,
+}
 
 impl Session {
     /// Runs every plugin that the entry wakes, and keeps what they propose together with the cursor behind the entry.
@@ -27,16 +37,22 @@ impl Session {
         self.tally.handled += 1;
         let mut batches = self.note_grafts(world, ix)?;
         for plugin in &world.plugins {
+            if self.passes(world, plugin) {
+                self.owe(plugin.name());
+                continue;
+            }
             let branch = self.branch_with_pending(Some(ix), &batches)?;
             if !wakes(plugin, &branch)? || self.is_done(plugin.name(), Handler::OnEntry, &trigger) {
                 continue;
             }
             let Call { run, asked } = self.call(world, plugin, sandbox::Handler::OnEntry, branch, ix)?;
             let report = plugin.run(run);
-            let (batch, record) = self.conclude(plugin, &trigger, asked, report);
-            batches.extend(batch);
-            self.runs.push(record);
+            let mut done = self.conclude(plugin, &trigger, asked, report);
+            self.judge_entry(world, plugin, &mut done, None);
+            batches.extend(done.batch);
+            self.runs.push(done.record);
         }
+        world.settings.unloaded.iter().for_each(|name| self.owe(name));
         if batches.is_empty() && self.runs.len() < RUNS_AT_ONCE {
             return Ok(());
         }
@@ -44,7 +60,7 @@ impl Session {
     }
 
     /// Remembers a wish. A plugin that only ever asks loses its oldest ones.
-    fn ask_later(&mut self, note: Note) {
+    pub(super) fn ask_later(&mut self, note: Note) {
         let of_plugin = |known: &&Note| known.plugin == note.plugin;
         if self.record.later.iter().filter(of_plugin).count() >= MOST_NOTES {
             let oldest = self.record.later.iter().position(|known| known.plugin == note.plugin);
@@ -61,7 +77,7 @@ impl Session {
         trigger: &str,
         asked: CallFacts,
         report: RunReport,
-    ) -> (Option<Batch>, RunRecord) {
+    ) -> Concluded {
         tell(plugin, trigger, &report);
         let CallFacts { handler, given, texts } = asked;
         let reason = given.reason.clone();
@@ -88,21 +104,24 @@ impl Session {
                 self.tally.failed += 1;
                 record.outcome = failure.kind.name().to_owned();
                 record.message = failure.message;
-                return (None, record);
+                return Concluded { batch: None, record, failure: Some(failure.kind) };
             }
         };
         if let Some(note) = done.later {
             record.outcome = "later".to_owned();
-            self.ask_later(Note { plugin: plugin.name().to_owned(), trigger: trigger.to_owned(), note });
+            let (plugin, trigger) = (plugin.name().to_owned(), trigger.to_owned());
+            self.ask_later(Note { plugin, trigger, note, failed: 0, not_before_ms: None });
         }
-        let Some(accepted) = done.accepted.filter(|accepted| !accepted.is_empty()) else { return (None, record) };
+        let Some(accepted) = done.accepted.filter(|accepted| !accepted.is_empty()) else {
+            return Concluded { batch: None, record, failure: None };
+        };
         let batch = new_batch(plugin, handler, &reason, trigger, accepted.to_json());
         self.tally.proposed += 1;
         info!(session = %self.path.display(), plugin = plugin.name(), trigger, batch = batch.id, "proposed");
         record.outcome = "proposed".to_owned();
         record.batch = Some(batch.id.clone());
         let record = record.with_drafts(&batch.drafts);
-        (Some(batch), record)
+        Concluded { batch: Some(batch), record, failure: None }
     }
 }
 

@@ -10,7 +10,7 @@ use crate::journal::{SessionKey, SessionRecord};
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Met {
     /// The session that was here before, or was moved here.
-    Known(SessionKey, SessionRecord),
+    Known(SessionKey, Box<SessionRecord>),
     /// A session that was never met.
     New,
     /// The same session id as a file that still exists elsewhere: followed from its present end (product.md 4.3).
@@ -60,11 +60,11 @@ impl Known {
     /// What is known of the session with `id` at `path`.
     pub(super) fn meet(&mut self, path: &Path, id: &str, file: FileId) -> Met {
         if let Some((key, record)) = self.at(path).filter(|(_, record)| record.session_id == id) {
-            return Met::Known(key, record.clone());
+            return Met::Known(key, Box::new(record.clone()));
         }
         let moved = |record: &SessionRecord| record.file == file || !record.path.exists();
         if let Some((key, record)) = self.with_id(id).find(|(_, record)| moved(record)) {
-            return Met::Known(key, record.clone());
+            return Met::Known(key, Box::new(record.clone()));
         }
         let first = self.met.get(id).filter(|first| first.as_path() != path && first.exists());
         if first.is_some() || self.with_id(id).next().is_some() {

@@ -25,6 +25,8 @@ pub struct Bell {
     pub settled: Vec<SettledDone>,
     /// Such runs that were lost.
     pub lost: Vec<SettledLost>,
+    /// Failed runs that are to be made again now, by id.
+    pub redo: Vec<String>,
     /// What Pi asks; it waits for the answers.
     pub asks: Vec<Asked>,
     /// What became of pushes.

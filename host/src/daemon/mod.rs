@@ -10,6 +10,7 @@ mod call;
 pub mod control;
 pub mod dispatch;
 mod facts;
+mod failures;
 pub mod feed;
 mod forked;
 mod hold;
@@ -17,6 +18,8 @@ mod known;
 pub mod links;
 mod mend;
 mod orphans;
+pub mod quarantine;
+mod redo;
 mod rejoin;
 mod root;
 mod roots;
@@ -27,6 +30,7 @@ mod slots;
 pub mod socket;
 pub mod status;
 pub mod step;
+mod suspended;
 pub mod watch;
 pub mod world;
 
@@ -63,6 +67,8 @@ const MOST_RUNS: u64 = 100_000;
 const MOST_LOG: u64 = 256 << 20;
 /// How long what is pending for a session is kept after its file is gone, milliseconds.
 const KEEP_GONE_MS: i64 = 30 * 24 * 60 * 60 * 1000;
+/// Steps at one time beyond one a core, so that slow plugins on a few sessions do not hold up the others.
+const BESIDE_SLOW: usize = 6;
 /// `on-settled` runs at one time.
 const SETTLED_RUNS: usize = 4;
 
@@ -84,6 +90,8 @@ pub enum Event {
     Control(Conn, Request),
     /// A connection has ended.
     Gone(u64),
+    /// Failed runs, by session, are to be made again.
+    Redo(BTreeMap<PathBuf, Vec<String>>),
     /// Config and plugins were read again for the one who asked.
     Reloaded(Conn, Box<Result<Fresh, String>>),
 }
@@ -147,7 +155,7 @@ impl Daemon {
             due: BTreeSet::new(),
             to,
             from,
-            steps: Arc::new(Semaphore::new(cores.max(2))),
+            steps: Arc::new(Semaphore::new(cores.max(2) + BESIDE_SLOW)),
             settled_runs: Arc::new(Semaphore::new(SETTLED_RUNS)),
             clock: 0,
             roots: Roots::new(watch::system()),
@@ -312,6 +320,7 @@ impl Daemon {
             }
             Event::FromPi(conn, message) => self.hear_pi(conn, message),
             Event::Control(conn, request) => self.control(conn, request),
+            Event::Redo(runs) => self.redo(runs),
             Event::Reloaded(conn, fresh) => self.reloaded(&conn, *fresh),
             Event::Gone(conn) => self.left(conn, None),
         }
@@ -337,8 +346,10 @@ impl Daemon {
 fn house(world: &World) -> Result<(), JournalError> {
     let (now, keep) = (world::now_ms(), world.settings.keep_runs.as_millis());
     let keep = i64::try_from(keep).unwrap_or(i64::MAX);
-    world.journal.forget_runs(Keep { from_ms: now.saturating_sub(keep), rows: MOST_RUNS, bytes: MOST_LOG })?;
-    world.journal.forget_used(now.saturating_sub(keep))?;
+    let from_ms = now.saturating_sub(keep);
+    world.journal.forget_used(from_ms)?;
+    world.journal.forget_failed(|_, run| run.retry_ms.is_some() || run.last_ms >= from_ms)?;
+    world.journal.forget_runs(Keep { from_ms, rows: MOST_RUNS, bytes: MOST_LOG })?;
     match world.sweep(now, KEEP_GONE_MS)? {
         0 => {}
         forgotten => info!(forgotten, "sessions are gone for 30 days; what was pending for them is forgotten"),

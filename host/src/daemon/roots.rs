@@ -309,7 +309,8 @@ impl Daemon {
 
     /// Sessions below a root that has just become ours: what a former run left unfinished, and what a bridge has open.
     fn resume(&mut self, held: &Held) {
-        let unfinished = self.world.unfinished().unwrap_or_else(|e| {
+        let redo = |paths: Vec<PathBuf>| Ok([paths, self.world.to_redo()?].concat());
+        let unfinished = self.world.unfinished().and_then(redo).unwrap_or_else(|e| {
             warn!("{e}");
             Vec::new()
         });

@@ -17,7 +17,9 @@ use sha2::{Digest, Sha256};
 
 use crate::files::FilesError;
 use crate::files::tail::Reading;
-use crate::journal::{Batch, Handler, Intent, JournalError, Recorded, RunRecord, SessionKey, SessionRecord};
+use crate::journal::{
+    Batch, Change, FailedRun, Handler, Intent, JournalError, Moved, Recorded, RunRecord, SessionKey, SessionRecord,
+};
 
 use super::bridged::Served;
 use super::facts::Surroundings;
@@ -81,6 +83,9 @@ pub struct Session {
     /// Lines for the run log that are not kept yet.
     pub(super) runs: Vec<RunRecord>,
     pub(super) intents: Vec<Intent>,
+    /// Runs that failed and are not done with, and what is not kept yet of what became of them.
+    pub(super) failed: Vec<FailedRun>,
+    pub(super) changes: Vec<Change>,
     /// Plugins whose `on-settled` runs at this moment.
     pub(super) running: BTreeSet<String>,
     /// The ask of a bridge for which a plugin makes a compaction at this moment.
@@ -155,7 +160,7 @@ impl Session {
                 (Some(*key), SessionRecord { later: record.later.clone(), ..blank_record(path, &header.id, &reading) })
             }
             Met::Known(key, record) => {
-                (Some(*key), SessionRecord { path: path.into(), file: reading.id(), ..record.clone() })
+                (Some(*key), SessionRecord { path: path.into(), file: reading.id(), ..(**record).clone() })
             }
             Met::New | Met::Copy => (None, blank_record(path, &header.id, &reading)),
         };
@@ -175,6 +180,8 @@ impl Session {
             pending: Vec::new(),
             runs: Vec::new(),
             intents: Vec::new(),
+            failed: Vec::new(),
+            changes: Vec::new(),
             running: BTreeSet::new(),
             wants_running: None,
             made_for: None,
@@ -196,6 +203,7 @@ impl Session {
     fn restore(&mut self, world: &World) -> Result<(), StepError> {
         let Some(key) = self.key else { return Ok(()) };
         self.pending = world.journal.pending(key)?;
+        self.failed = world.journal.failed(key)?;
         let intents = world.journal.intents()?;
         self.intents = intents.into_iter().filter(|(of, _)| *of == key).map(|(_, intent)| intent).collect();
         Ok(())
@@ -324,7 +332,7 @@ impl Session {
         }
     }
 
-    fn is_history(&self, world: &World, ix: EntryIx) -> bool {
+    pub(super) fn is_history(&self, world: &World, ix: EntryIx) -> bool {
         if world.settings.is_fresh(&self.path) {
             return false;
         }
@@ -410,9 +418,11 @@ impl Session {
 
     /// Keeps the cursor, and what was run and proposed on the way to it, in one transaction.
     pub(super) fn save(&mut self, world: &World, batches: Vec<Batch>) -> Result<(), StepError> {
-        let keep = || world.journal.record(self.key, &self.record, batches, &self.runs);
+        let moved = Moved { batches, runs: &self.runs, failed: &self.changes };
+        let keep = || world.journal.record(self.key, &self.record, moved);
         let (key, recorded) = world.feed().keep(&self.runs, |id| world.path_of(id), keep)?;
         self.runs.clear();
+        self.changes.clear();
         self.key = Some(key);
         self.pending.extend(recorded);
         world.remember(key, &self.record);
@@ -448,6 +458,7 @@ fn blank_record(path: &Path, id: &str, reading: &Reading) -> SessionRecord {
         last_line_at: 0,
         skipped: 0,
         later: Vec::new(),
+        standing: Vec::new(),
         bridged: Vec::new(),
         gone_ms: None,
         grafts: Default::default(),

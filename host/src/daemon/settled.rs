@@ -13,7 +13,7 @@ use super::asking::Asking;
 use super::call::{Call, CallFacts};
 use super::links::{AskId, Asked};
 use super::session::{Session, StepError};
-use super::world::World;
+use super::world::{World, now_ms};
 use crate::journal::{Batch, Handler, Note};
 use crate::sandbox::{self, FailureKind, Plugin, Run, RunReport};
 
@@ -94,7 +94,14 @@ impl Session {
         let on_branch = self.branch_with_pending(Some(leaf), &[])?;
         let mut jobs = Vec::new();
         for plugin in &world.plugins {
-            let asked = |note: &&Note| note.plugin == plugin.name() && on_branch.place_of(&note.trigger).is_some();
+            if self.is_suspended(world, plugin) {
+                continue;
+            }
+            let now = now_ms();
+            let asked = |note: &&Note| {
+                let is_due = note.not_before_ms.is_none_or(|at| at <= now);
+                is_due && note.plugin == plugin.name() && on_branch.place_of(&note.trigger).is_some()
+            };
             let asked: Vec<Note> = self.record.later.iter().filter(asked).cloned().collect();
             if asked.is_empty() || self.running.contains(plugin.name()) {
                 continue;
@@ -123,7 +130,8 @@ impl Session {
         next: &mut usize,
     ) -> Result<Wanted, StepError> {
         let may = |plugin: &Plugin| plugin.wants_settled() && plugin.grants().any(|grant| grant == MAY_COMPACT);
-        let found = world.plugins.iter().enumerate().skip(*next).find(|(_, plugin)| may(plugin));
+        let ready = |plugin: &Plugin| may(plugin) && !self.is_suspended(world, plugin);
+        let found = world.plugins.iter().enumerate().skip(*next).find(|(_, plugin)| ready(plugin));
         let (Some(leaf), Some((at, plugin))) = (leaf, found) else { return Ok(Wanted::Nobody) };
         if self.running.contains(plugin.name()) {
             return Ok(Wanted::Busy);
@@ -163,9 +171,10 @@ impl Session {
         if self.record.later.len() == asked {
             return Ok(());
         }
-        let (batch, record) = self.conclude(&done.plugin, &done.trigger, done.facts, done.report);
-        self.runs.push(record);
-        self.save(world, batch.into_iter().collect())
+        let mut ended = self.conclude(&done.plugin, &done.trigger, done.facts, done.report);
+        self.judge_settled(world, &done.plugin, &mut ended, done.asked);
+        self.runs.push(ended.record);
+        self.save(world, ended.batch.into_iter().collect())
     }
 
     /// An `on-settled` run that was lost: its plugin may be run again, when it asks again.
@@ -184,9 +193,10 @@ impl Session {
             debug!(session = %self.path.display(), plugin = done.plugin.name(), "nobody waits for its compaction any more");
             return Ok(());
         }
-        let (batch, record) = self.conclude(&done.plugin, &done.trigger, done.facts, done.report);
-        self.runs.push(record);
-        let Some(batch) = batch else { return self.save(world, Vec::new()) };
+        let mut ended = self.conclude(&done.plugin, &done.trigger, done.facts, done.report);
+        self.judge_wanted(world, &done.plugin, &mut ended);
+        self.runs.push(ended.record);
+        let Some(batch) = ended.batch else { return self.save(world, Vec::new()) };
         let why = match (drafts(&batch).len() == 1 && compacts(&batch), self.served.waits_for(ask)) {
             (false, _) => Some("a wanted compaction is to be proposed alone"),
             (true, false) => Some("nobody waits for it any more"),

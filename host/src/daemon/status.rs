@@ -13,9 +13,11 @@ use crate::files::locate;
 use crate::journal::{Batch, JournalError, Recorded};
 use crate::sandbox::Plugin;
 use crate::wire::control::{LogLine, PendingStatus, PluginStatus, SessionStatus, Status};
+use crate::wire::quarantine::Quarantine;
 
 use super::feed::log_line;
 use super::hold;
+use super::quarantine;
 use super::session::cwd_of;
 use super::world::{World, now_ms, unix_ms};
 
@@ -48,7 +50,8 @@ pub(super) fn gather(
         sessions.entry(path).or_default();
     }
     let rows = sessions.iter().map(|(path, seen)| session(world, path, seen)).collect::<Result<Vec<_>, _>>()?;
-    Ok(Status { sessions: rows, failures: failures(world)?, ..status })
+    let plugins = with_failures(status.plugins, &quarantine::of_world(world)?);
+    Ok(Status { sessions: rows, failures: failures(world)?, plugins, ..status })
 }
 
 /// The plugins, with those that are not loaded.
@@ -59,6 +62,7 @@ pub(super) fn plugins(loaded: &[Arc<Plugin>], faults: &[(String, String)]) -> Ve
         version: Some(plugin.version().to_owned()),
         digest: Some(plugin.digest().to_owned()),
         why: why(plugin.name()),
+        ..PluginStatus::default()
     });
     let lacking = faults.iter().filter(|(name, _)| !loaded.iter().any(|plugin| plugin.name() == name));
     let lacking = lacking.map(|(name, why)| PluginStatus {
@@ -66,8 +70,18 @@ pub(super) fn plugins(loaded: &[Arc<Plugin>], faults: &[(String, String)]) -> Ve
         version: None,
         digest: None,
         why: Some(why.clone()),
+        ..PluginStatus::default()
     });
     there.chain(lacking).collect()
+}
+
+/// The same with what failed of each.
+fn with_failures(mut plugins: Vec<PluginStatus>, failed: &Quarantine) -> Vec<PluginStatus> {
+    for plugin in &mut plugins {
+        plugin.suspended = failed.suspended_where(&plugin.name);
+        (plugin.retrying, plugin.quarantined) = failed.counts(&plugin.name);
+    }
+    plugins
 }
 
 fn failures(world: &World) -> Result<Vec<LogLine>, JournalError> {

@@ -48,6 +48,16 @@ pub struct Next {
     pub seen: Option<(State, Presence)>,
 }
 
+impl Next {
+    /// Failed runs are tried again after so much time.
+    fn look_again(&mut self, after: Option<Duration>) {
+        self.after = self.after.into_iter().chain(after).min();
+        if after.is_some() {
+            self.waiting.get_or_insert("a run that failed is tried again");
+        }
+    }
+}
+
 impl Session {
     /// Does all there is to do at this moment.
     ///
@@ -69,7 +79,12 @@ impl Session {
             self.absorb(world, done)?;
         }
         self.drop_made_for_orphans(world)?;
+        // A Pi that asks does not wait for what failed before.
+        let named = std::mem::take(&mut bell.redo);
+        let again =
+            if bell.asks.is_empty() || !named.is_empty() { self.redo(world, &named)? } else { self.redo_later() };
         let mut next = if bell.bridges.is_empty() { self.settle(world)? } else { self.serve(world, bell)? };
+        next.look_again(again);
         next.tally = std::mem::take(&mut self.tally);
         self.keep_log(world)?;
         Ok(next)
@@ -86,7 +101,7 @@ impl Session {
 
     /// Keeps what became of batches since the last save.
     fn keep_log(&mut self, world: &World) -> Result<(), StepError> {
-        if self.runs.is_empty() { Ok(()) } else { self.save(world, Vec::new()) }
+        if self.runs.is_empty() && self.changes.is_empty() { Ok(()) } else { self.save(world, Vec::new()) }
     }
 
     /// A line for the log: what became of a batch.

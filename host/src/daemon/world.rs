@@ -6,16 +6,19 @@ use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::{Duration, Instant, SystemTime, UNIX_EPOCH};
 
+use tracing::warn;
+
 use crate::deliver::presence::Processes;
 use crate::files::FileId;
 use crate::files::append::Disk;
-use crate::journal::{Journal, JournalError, SessionKey, SessionRecord};
+use crate::journal::{FailedRun, Journal, JournalError, Moved, SessionKey, SessionRecord};
 use crate::sandbox::Plugin;
 
 use super::feed::Feed;
 use super::known::Known;
 pub use super::known::Met;
 use super::settings::Settings;
+use super::suspended::Suspended;
 
 /// How long one look at the system's processes is good for.
 const LOOK_AGAIN: Duration = Duration::from_millis(500);
@@ -57,6 +60,7 @@ impl Ending {
 /// What outlives a reload.
 struct Shared {
     known: Mutex<Known>,
+    suspended: Mutex<Suspended>,
     feed: Feed,
     ending: AtomicBool,
     began: Instant,
@@ -76,8 +80,10 @@ impl World {
         settings: Settings,
         disk: Box<dyn Disk>,
     ) -> Result<World, JournalError> {
+        let sessions = journal.sessions()?;
         let shared = Shared {
-            known: Mutex::new(Known::new(journal.sessions()?)),
+            suspended: Mutex::new(Suspended::new(&sessions, journal.lifted()?)),
+            known: Mutex::new(Known::new(sessions)),
             feed: Feed::default(),
             ending: AtomicBool::new(false),
             began: Instant::now(),
@@ -186,6 +192,16 @@ impl World {
         self.known().with_id(id).next().map(|(_, record)| record.path.clone())
     }
 
+    /// Where the session with this number is.
+    pub(super) fn path_with(&self, key: SessionKey) -> Option<PathBuf> {
+        self.known().get(key).map(|record| record.path.clone())
+    }
+
+    /// What is known of sessions in which a plugin does not simply run, and of those that have failed runs.
+    pub(super) fn records(&self) -> Vec<(SessionKey, SessionRecord)> {
+        self.known().all().map(|(key, record)| (key, record.clone())).collect()
+    }
+
     /// The sessions whose id begins so, and where they are.
     #[must_use]
     pub fn with_prefix(&self, prefix: &str) -> Vec<PathBuf> {
@@ -209,6 +225,45 @@ impl World {
     /// Takes over a session's newest record.
     pub fn remember(&self, key: SessionKey, record: &SessionRecord) {
         self.known().remember(key, record);
+        for plugin in self.suspended().note(key, record) {
+            warn!(plugin, "suspended in three sessions, and so everywhere");
+        }
+    }
+
+    /// Where plugins are suspended.
+    pub(super) fn suspended(&self) -> MutexGuard<'_, Suspended> {
+        // A panic while it was held leaves whole rows.
+        self.shared.suspended.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    /// Ends every suspension of a plugin up to now.
+    ///
+    /// # Errors
+    /// [`JournalError`] if the store fails.
+    pub fn lift(&self, plugin: &str) -> Result<(), JournalError> {
+        let now = now_ms();
+        self.journal.lift(plugin, now)?;
+        self.suspended().lift(plugin, now);
+        Ok(())
+    }
+
+    /// The paths of sessions in which plugins have something to make up for now, or to try again.
+    ///
+    /// # Errors
+    /// [`JournalError`] if the store cannot be read.
+    pub fn to_redo(&self) -> Result<Vec<PathBuf>, JournalError> {
+        let is_due = |run: &FailedRun| {
+            let plugin = self.plugins.iter().find(|plugin| plugin.name() == run.plugin);
+            plugin.is_some_and(|plugin| run.retry_ms.is_some() || run.digest != plugin.digest())
+        };
+        let failed = self.journal.all_failed()?;
+        let mut keys: Vec<_> = failed.iter().filter(|(_, run)| is_due(run)).map(|(key, _)| *key).collect();
+        let known = self.known();
+        let owes = known.all().filter(|(_, record)| record.standing.iter().any(|standing| standing.owes.is_some()));
+        keys.extend(owes.map(|(key, _)| key));
+        keys.sort_unstable();
+        keys.dedup();
+        Ok(keys.iter().filter_map(|key| known.get(*key)).map(|record| record.path.clone()).collect())
     }
 
     /// Sessions with something left to do: pending batches, intents, wishes for `on-settled`, a misplaced graft; by number.
@@ -245,12 +300,14 @@ impl World {
             if gone_ms.is_some_and(|since| now_ms.saturating_sub(since) >= keep_ms) {
                 record.later.clear();
                 self.journal.forget_pending(key)?;
+                self.journal.forget_failed(|of, _| of != key)?;
+                record.standing.clear();
                 forgotten += 1;
             } else if gone_ms == record.gone_ms {
                 continue;
             }
             record.gone_ms = gone_ms;
-            self.journal.record(Some(key), &record, Vec::new(), &[])?;
+            self.journal.record(Some(key), &record, Moved::default())?;
             self.remember(key, &record);
         }
         Ok(forgotten)

@@ -171,7 +171,7 @@ fn put_bytes(txn: &WriteTransaction, bytes: u64) -> Result<()> {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::journal::{About, Batch, Handler, SessionRecord};
+    use crate::journal::{About, Batch, Handler, Moved, SessionRecord};
 
     const BLANK: &str = r#"{"path":"/a","session_id":"a","file":{"dev":1,"ino":1},"offset":0,"entries":0,"last_line":"","last_line_at":0}"#;
 
@@ -195,7 +195,7 @@ mod tests {
     fn journal(rows: &[RunRecord]) -> Journal {
         let journal = Journal::in_memory(0).expect("a store");
         let record: SessionRecord = serde_json::from_str(BLANK).expect("a record");
-        journal.record(None, &record, Vec::new(), rows).expect("kept");
+        journal.record(None, &record, Moved { runs: rows, ..Moved::default() }).expect("kept");
         journal
     }
 

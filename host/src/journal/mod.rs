@@ -13,6 +13,7 @@
 //! graft's ids in the file. Losing the whole store forgets what was pending and harms no session: a receipt in the file
 //! outranks it (product.md 4.5).
 
+mod failed;
 mod grafted;
 mod held;
 mod log;
@@ -20,7 +21,8 @@ mod record;
 mod store;
 mod used;
 
+pub use failed::{Change, FailedRun, Passed, Standing};
 pub use grafted::{GraftRecord, Hold};
 pub use log::Keep;
 pub use record::{About, Batch, Given, Handler, Intent, Note, Process, RunRecord, SessionKey, SessionRecord, Text};
-pub use store::{Journal, JournalError, Recorded};
+pub use store::{Journal, JournalError, Moved, Recorded};

@@ -10,6 +10,7 @@ use sha2::{Digest, Sha256};
 use crate::files::FileId;
 use crate::files::append::Place;
 
+use super::failed::Standing;
 use super::grafted::GraftRecord;
 
 /// The store's own number of a session file; it survives renames.
@@ -43,6 +44,9 @@ pub struct SessionRecord {
     /// The Pis whose bridges have it open: each until it says that it leaves, or has ended.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub bridged: Vec<Process>,
+    /// How plugins stand in it that do not simply run: what failed last, what they have yet to see.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub standing: Vec<Standing>,
     /// Since when its file is not there although something is left to do, Unix milliseconds.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub gone_ms: Option<i64>,
@@ -69,6 +73,16 @@ pub struct Note {
     pub trigger: String,
     /// What it said.
     pub note: String,
+    /// How often the run that it asked for has failed.
+    #[serde(default, skip_serializing_if = "is_zero")]
+    pub failed: u32,
+    /// It is not granted before, Unix milliseconds.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub not_before_ms: Option<i64>,
+}
+
+fn is_zero(n: &u32) -> bool {
+    *n == 0
 }
 
 /// Which of a plugin's two handlers ran.
@@ -143,6 +157,8 @@ pub enum About {
     Run,
     /// What became of a batch.
     Batch,
+    /// A plugin is suspended in a session.
+    Plugin,
 }
 
 impl About {
@@ -152,6 +168,7 @@ impl About {
         match self {
             About::Run => "run",
             About::Batch => "batch",
+            About::Plugin => "plugin",
         }
     }
 }

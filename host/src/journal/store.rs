@@ -7,6 +7,7 @@ use redb::{Database, Durability, ReadTransaction, ReadableTable, TableDefinition
 use serde::Serialize;
 use serde::de::DeserializeOwned;
 
+use super::failed::{self, Change};
 use super::held::Held;
 use super::log;
 use super::record::{Batch, Intent, RunRecord, SessionKey, SessionRecord};
@@ -58,6 +59,17 @@ pub struct Journal {
     first_start_ms: i64,
     /// The highest session key given out: one may be lost with the disk's failure, and must not be given twice.
     highest: AtomicU64,
+}
+
+/// What is kept together with a cursor.
+#[derive(Debug, Default)]
+pub struct Moved<'a> {
+    /// What runs proposed.
+    pub batches: Vec<Batch>,
+    /// Lines for the run log.
+    pub runs: &'a [RunRecord],
+    /// Runs that failed, and such as are done with.
+    pub failed: &'a [Change],
 }
 
 /// A batch that is in the journal. Only the journal makes one, and delivery uses it up.
@@ -190,13 +202,14 @@ impl Journal {
         &self,
         session: Option<SessionKey>,
         record: &SessionRecord,
-        batches: Vec<Batch>,
-        runs: &[RunRecord],
+        moved: Moved<'_>,
     ) -> Result<(SessionKey, Vec<Recorded>)> {
+        let Moved { batches, runs, failed } = moved;
         let durability = if batches.is_empty() { Durability::None } else { Durability::Immediate };
         self.write(durability, |txn| {
             let session = self.put_session(txn, session, record)?;
             log::put(txn, runs)?;
+            failed::put(txn, session, failed)?;
             let recorded = batches.into_iter().map(|batch| put_pending(txn, session, batch));
             Ok((session, recorded.collect::<Result<_>>()?))
         })
@@ -360,6 +373,7 @@ fn prepare(db: &Database, now_ms: i64) -> Result<i64> {
     txn.open_table(INTENTS).map_err(JournalError::failed)?;
     log::prepare(&txn)?;
     txn.open_table(USED).map_err(JournalError::failed)?;
+    failed::prepare(&txn)?;
     txn.commit().map_err(JournalError::failed)?;
     Ok(first)
 }

@@ -41,6 +41,8 @@ pub struct Limits {
     pub batch_bytes: u64,
     /// Lines in the log; further ones are counted and dropped.
     pub log_lines: u32,
+    /// The pause before a run that failed by no fault of its own is tried again; five times as long before each further try.
+    pub retry: Duration,
 }
 
 impl Default for Limits {
@@ -53,6 +55,7 @@ impl Default for Limits {
             entry_bytes: 256 << 10,
             batch_bytes: 512 << 10,
             log_lines: 100,
+            retry: Duration::from_secs(5),
         }
     }
 }

@@ -123,7 +123,7 @@ impl Sandbox {
 }
 
 fn settings(source: &PluginSource) -> String {
-    let Limits { fuel, memory, proposals, entry_bytes, batch_bytes, log_lines, time: _ } = source.limits;
+    let Limits { fuel, memory, proposals, entry_bytes, batch_bytes, log_lines, time: _, retry: _ } = source.limits;
     let config: serde_json::Value = serde_json::from_str(&source.config_json).unwrap_or_default();
     let limits = serde_json::json!({
         "fuel": fuel, "memory": memory, "proposals": proposals, "entryBytes": entry_bytes, "batchBytes": batch_bytes,
@@ -219,6 +219,12 @@ impl Plugin {
     #[must_use]
     pub fn settings(&self) -> &Arc<str> {
         &self.settings
+    }
+
+    /// Its limits.
+    #[must_use]
+    pub fn limits(&self) -> &Limits {
+        &self.machine.limits
     }
 
     /// What it was granted.

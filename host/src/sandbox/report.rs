@@ -216,6 +216,12 @@ impl FailureKind {
         }
     }
 
+    /// Whether nobody is to blame, and nothing is to be done about it.
+    #[must_use]
+    pub const fn is_nobodys(self) -> bool {
+        matches!(self, Self::Over)
+    }
+
     /// Whether it would only come again.
     #[must_use]
     pub const fn is_final(self) -> bool {

@@ -40,6 +40,10 @@ pub enum Request {
     },
     /// Config and plugins are read again.
     Reload,
+    /// Runs that failed and are not done with, and suspended plugins; answered with [`super::quarantine::Quarantine`].
+    Quarantine,
+    /// Failed runs are made again, and their plugins suspended no more; answered with [`super::quarantine::Retried`].
+    Retry(super::quarantine::Retry),
 }
 
 /// Which lines of the log are wanted.
@@ -150,7 +154,7 @@ pub struct DaemonStatus {
 }
 
 /// A plugin of the config.
-#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub struct PluginStatus {
     /// Its name in the config.
     pub name: String,
@@ -161,6 +165,15 @@ pub struct PluginStatus {
     /// Why it is not loaded, or an older one still runs.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub why: Option<String>,
+    /// Where it is suspended, in words; none: nowhere.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub suspended: Option<String>,
+    /// Runs of it that are tried again.
+    #[serde(default)]
+    pub retrying: usize,
+    /// Runs of it in quarantine.
+    #[serde(default)]
+    pub quarantined: usize,
 }
 
 /// A watched directory.

@@ -5,6 +5,7 @@
 
 pub mod bridge;
 pub mod control;
+pub mod quarantine;
 
 use serde::{Deserialize, Serialize};
 

@@ -14,14 +14,14 @@ use crate::wire::{self, VERSION};
 use super::Failure;
 
 /// A connection to the daemon of a config.
-pub(super) struct Client {
+pub(in crate::cli) struct Client {
     to: UnixStream,
     from: BufReader<UnixStream>,
 }
 
 impl Client {
     /// Connects; none if no daemon runs for this config.
-    pub(super) fn connect(config: &Config) -> Result<Option<Client>, Failure> {
+    pub(in crate::cli) fn connect(config: &Config) -> Result<Option<Client>, Failure> {
         // Without a state directory there never was one.
         let Ok(path) = socket_path(&runtime_dir(), &config.state.dir) else { return Ok(None) };
         let to = match UnixStream::connect(&path) {
@@ -36,20 +36,20 @@ impl Client {
     }
 
     /// The same where nothing can be done without one.
-    pub(super) fn needed(config: &Config) -> Result<Client, Failure> {
+    pub(in crate::cli) fn needed(config: &Config) -> Result<Client, Failure> {
         let none = || Failure::problem("no daemon runs for this config; start one with `pi-graft run`");
         Client::connect(config)?.ok_or_else(none)
     }
 
     /// Sends a request.
-    pub(super) fn say(&mut self, request: &Request) -> Result<(), Failure> {
+    pub(in crate::cli) fn say(&mut self, request: &Request) -> Result<(), Failure> {
         let mut message = serde_json::to_value(request).map_err(Failure::problem)?;
         message["v"] = VERSION.into();
         self.to.write_all(&wire::line(&message)).map_err(gone)
     }
 
     /// The next answer; none when there are no more.
-    pub(super) fn hear<T: DeserializeOwned>(&mut self) -> Result<Option<T>, Failure> {
+    pub(in crate::cli) fn hear<T: DeserializeOwned>(&mut self) -> Result<Option<T>, Failure> {
         let mut line = Vec::new();
         if self.from.read_until(b'\n', &mut line).map_err(gone)? == 0 {
             return Ok(None);
@@ -61,7 +61,7 @@ impl Client {
     }
 
     /// Sends a request that has one answer.
-    pub(super) fn ask<T: DeserializeOwned>(&mut self, request: &Request) -> Result<T, Failure> {
+    pub(in crate::cli) fn ask<T: DeserializeOwned>(&mut self, request: &Request) -> Result<T, Failure> {
         self.say(request)?;
         self.hear()?.ok_or_else(|| Failure::problem("the daemon ended before it answered"))
     }

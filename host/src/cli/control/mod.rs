@@ -2,7 +2,7 @@
 
 mod client;
 mod log;
-mod status;
+pub(super) mod status;
 
 use std::io::Write;
 use std::path::Path;
@@ -13,7 +13,7 @@ use crate::journal::Journal;
 use crate::wire::control::{LogFilter, LogLine, Reloaded, Request, Status};
 
 use super::{Failure, Out, Outcome, say};
-use client::Client;
+pub(super) use client::Client;
 
 /// What the running daemon follows, what waits and why, what failed last.
 #[derive(Clone, Debug, clap::Args)]
@@ -70,7 +70,7 @@ fn without_daemon(config: &Config, out: &mut Out) -> Result<Outcome, Failure> {
 }
 
 /// The store, if there is one. Looking never makes one.
-fn open_store(config: &Config) -> Result<Option<Journal>, Failure> {
+pub(super) fn open_store(config: &Config) -> Result<Option<Journal>, Failure> {
     let there = config.state.dir.join("state.redb").exists();
     let open = there.then(|| Journal::open(&config.state.dir, now_ms()));
     open.transpose().map_err(Failure::problem)

@@ -62,8 +62,21 @@ pub(super) fn write_plugins(plugins: &[PluginStatus], out: &mut Out) -> Result<(
         if let Some(why) = &plugin.why {
             out.line(format!("        {why}"))?;
         }
+        if let Some(failed) = failed(plugin) {
+            out.line(format!("        {failed}; see `pi-graft quarantine list`"))?;
+        }
     }
     Ok(())
+}
+
+/// What failed of a plugin, in words.
+pub(in crate::cli) fn failed(plugin: &PluginStatus) -> Option<String> {
+    let suspended = plugin.suspended.as_ref().map(|there| format!("SUSPENDED {there}"));
+    let count = |n: usize, what: &str| (n > 0).then(|| format!("{n} runs {what}"));
+    let retrying = count(plugin.retrying, "are tried again");
+    let parts: Vec<_> =
+        suspended.into_iter().chain(retrying).chain(count(plugin.quarantined, "in quarantine")).collect();
+    (!parts.is_empty()).then(|| parts.join(", "))
 }
 
 fn write_roots(roots: &[RootStatus], out: &mut Out) -> Result<(), Failure> {

@@ -38,13 +38,13 @@ pub enum Command {
     Remove(remove::Remove),
 }
 
-pub(super) fn run(command: &Command, out: &mut Out) -> Result<Outcome, Failure> {
+pub(super) fn run(command: &Command, config: Option<&Path>, out: &mut Out) -> Result<Outcome, Failure> {
     match command {
         Command::New(args) => args.run(out),
         Command::Build(args) => args.run(out),
         Command::Check(args) => args.run(out),
         Command::Install(args) => args.run(out),
-        Command::List => list::run(out),
+        Command::List => list::run(config, out),
         Command::Remove(args) => args.run(out),
     }
 }
