@@ -120,13 +120,13 @@ pub fn retry_in_store(journal: &Journal, which: &Retry) -> Result<Retried, Journ
 }
 
 fn gather(
-    failed: Vec<(SessionKey, FailedRun)>,
+    mut failed: Vec<(SessionKey, FailedRun)>,
     sessions: &[(SessionKey, SessionRecord)],
     suspended: &Suspended,
 ) -> Quarantine {
     let of = |key: SessionKey| sessions.iter().find(|(known, _)| *known == key).map(|(_, record)| record);
-    let mut runs: Vec<FailedLine> = failed.into_iter().map(|(key, run)| failed_line(run, of(key))).collect();
-    runs.sort_by_key(|run| run.last_ms);
+    failed.sort_by_key(|(_, run)| (run.last_ms, run.entries));
+    let runs = failed.into_iter().map(|(key, run)| failed_line(run, of(key))).collect();
     let rows = sessions.iter().flat_map(|(_, record)| suspended_lines(record, suspended));
     Quarantine { runs, suspended: rows.collect() }
 }
