@@ -143,7 +143,11 @@ pub fn load(sandbox: &Sandbox, plugin: &PluginConfig) -> Result<Plugin, PluginEr
     sandbox.load(source).map_err(|source| PluginError::Load { name, line, source })
 }
 
-fn bytes_of(plugin: &PluginConfig) -> Result<Vec<u8>, PluginError> {
+/// The component of a plugin of the config, as it stands.
+///
+/// # Errors
+/// [`PluginError`]: there is none that may be used.
+pub fn bytes_of(plugin: &PluginConfig) -> Result<Vec<u8>, PluginError> {
     match &plugin.from {
         PluginFrom::Name(installed) => match SHIPPED.iter().find(|(name, _)| *name == plugin.name) {
             Some((_, bytes)) => Ok(bytes.to_vec()),

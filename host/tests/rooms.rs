@@ -7,7 +7,7 @@ use std::fs;
 use std::path::{Path, PathBuf};
 
 /// Each room, and the rooms that it may name: only such as stand above it. The command line may name them all.
-const ROOMS: [(&str, &[&str]); 15] = [
+const ROOMS: [(&str, &[&str]); 16] = [
     ("sandbox", &[]),
     ("files", &[]),
     ("pi", &[]),
@@ -21,6 +21,7 @@ const ROOMS: [(&str, &[&str]); 15] = [
     ("journal", &["files"]),
     ("deliver", &["files", "journal", "steps"]),
     ("daemon", &["sandbox", "files", "config", "steps", "shipped", "journal", "deliver", "wire", "pi", "models"]),
+    ("replay", &["sandbox", "files", "journal", "deliver", "daemon", "wire", "pi"]),
     ("demo", &["sandbox", "files", "config", "steps", "shipped", "journal", "deliver", "daemon"]),
     (
         "cli",
@@ -34,6 +35,7 @@ const ROOMS: [(&str, &[&str]); 15] = [
             "deliver",
             "daemon",
             "demo",
+            "replay",
             "wire",
             "installed",
             "making",

@@ -21,6 +21,7 @@ mod oddities;
 mod once;
 mod passed_over;
 mod pending;
+mod replay;
 mod roots;
 mod socket;
 mod untouched;

@@ -1,5 +1,5 @@
 // How long the real Pi takes on a session: medians in milliseconds, and the peak of its memory.
-// PI_DIR=… node bench.mjs FILE…      ROUNDS says how often. One JSON object per FILE on stdout.
+// PI_DIR=… node bench.mjs FILE…      One JSON object per FILE on stdout.
 import { join } from "node:path";
 import { pathToFileURL } from "node:url";
 
@@ -14,12 +14,11 @@ const timed = (work, into) => {
 	into.push(performance.now() - start);
 	return value;
 };
-const rounds = Number(process.env.ROUNDS ?? 5);
 const median = (times) => Number(times.sort((a, b) => a - b)[times.length >> 1].toFixed(3));
 
 for (const file of process.argv.slice(2)) {
 	const [open, context, plan] = [[], [], []];
-	for (let round = 0; round < rounds; round++) {
+	for (let round = 0; round < 5; round++) {
 		const manager = timed(() => SessionManager.open(file), open);
 		timed(() => manager.buildSessionContext(), context);
 		timed(() => prepareCompaction(manager.getBranch(), settings), plan);

@@ -5,6 +5,7 @@
 
 use std::io::Write as _;
 use std::path::PathBuf;
+use std::process::Command;
 use std::sync::{Arc, OnceLock};
 
 use divan::counter::BytesCount;
@@ -12,8 +13,6 @@ use divan::{Bencher, black_box};
 use pi_session::compaction::PlanSettings;
 use pi_session::{Branch, Tree};
 
-#[path = "session/table.rs"]
-mod table;
 #[path = "../tests/common/typical.rs"]
 mod typical;
 
@@ -24,13 +23,18 @@ fn main() {
     divan::main();
 }
 
-/// The same sessions, read by the real Pi and by us.
+/// The same sessions, opened by the real Pi.
 fn ask_pi() {
     let (Some(node), Some(_)) = (std::env::var_os("ORACLE_NODE"), std::env::var_os("PI_DIR")) else {
         return eprintln!("without Pi: set PI_DIR and ORACLE_NODE (see tests/oracle/setup.sh) to measure it too");
     };
+    let script = concat!(env!("CARGO_MANIFEST_DIR"), "/../../tests/oracle/bench.mjs");
     let files: Vec<PathBuf> = MEGABYTES.iter().map(|megabytes| written(*megabytes)).collect();
-    table::print(&node, &files);
+    for file in &files {
+        // A process each, so that one's garbage is not another's time.
+        let done = Command::new(&node).arg(script).arg(file).status().expect("ORACLE_NODE must be a Node that runs");
+        assert!(done.success(), "Pi could not be measured");
+    }
     files.iter().for_each(|file| std::fs::remove_file(file).expect("it was made here"));
 }
 
@@ -57,14 +61,6 @@ fn leaf(megabytes: usize) -> Branch {
 fn open(bencher: Bencher, megabytes: usize) {
     let text = session(megabytes);
     bencher.counter(BytesCount::new(text.len())).bench(|| Tree::from_bytes(black_box(&text)));
-}
-
-/// What is wrong with a session that was read: what `session validate` does beyond opening it.
-#[divan::bench(args = MEGABYTES)]
-fn check(bencher: Bencher, megabytes: usize) {
-    let text = session(megabytes);
-    let tree = Arc::new(Tree::from_bytes(&text));
-    bencher.bench(|| pi_session::check::check(black_box(&tree), text.clone()));
 }
 
 /// Which entries the model sees, and how each shows: found in the index. Pi has all objects in memory by then, so its

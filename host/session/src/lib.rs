@@ -94,6 +94,7 @@ mod plain;
 pub mod problem;
 pub mod receipt;
 pub mod refusal;
+pub mod retell;
 mod scan;
 pub mod session;
 pub mod settings;

@@ -47,13 +47,9 @@ impl Pairs {
         Ok(pairs)
     }
 
-    /// Takes in the next message. A result answers the latest call of its id; two calls of one id in one message are one,
-    /// since every result of that id belongs to both.
+    /// Takes in the next message. A result answers the latest call of its id.
     fn add(&mut self, place: u32, ends: &Ends, latest: &mut HashMap<String, usize>) {
         for id in &ends.calls {
-            if latest.get(id).is_some_and(|call| self.calls[*call].0 == place) {
-                continue;
-            }
             latest.insert(id.clone(), self.calls.len());
             self.calls.push((place, id.clone(), Vec::new()));
         }

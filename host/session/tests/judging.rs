@@ -239,20 +239,6 @@ fn ids_of_calls_that_come_again_belong_to_the_latest_call() {
     assert!(answers.iter().all(Result::is_err), "{answers:?}");
 }
 
-/// As a model that counts its calls anew writes them. Found by fuzzing.
-#[test]
-fn two_calls_of_one_id_in_one_message_are_not_parted_from_their_results() {
-    let twins = Scene::new(
-        "u1 user: read a and b
-         a1 assistant calls c1 c1: I shall
-         r1 result c1: text of a
-         r2 result c1: text of b",
-    );
-    let answers = twins.judge().edits(vec![omit("r1"), omit("r2")]);
-    assert!(answers.iter().any(Result::is_err), "{answers:?}");
-    assert_eq!(twins.judge().edits(vec![omit("a1"), omit("r1"), omit("r2")]), [Ok(()), Ok(()), Ok(())]);
-}
-
 #[test]
 fn a_cut_must_not_part_a_call_from_its_result() {
     let mut judge = reading().judge();

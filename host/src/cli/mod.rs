@@ -21,6 +21,7 @@ mod preview;
 mod progress;
 mod put;
 mod quarantine;
+mod replay;
 mod run;
 mod service;
 mod session;
@@ -61,6 +62,8 @@ pub enum Command {
     Demo(demo::DemoArgs),
     /// Follow Pi sessions, run the plugins on every new entry, and graft what they propose.
     Run(run::RunArgs),
+    /// Run plugins over recorded sessions, entry by entry, as if live; writes nothing.
+    Replay(replay::ReplayArgs),
     /// What the running daemon follows, what waits and why, what failed last.
     Status(control::StatusArgs),
     /// What ran, and what became of each graft.
@@ -123,6 +126,7 @@ fn run(cli: &Cli) -> Result<Outcome, Failure> {
     let outcome = match &cli.command {
         Command::Demo(args) => demo::run(args),
         Command::Run(args) => run::run(args, cli.config.as_deref(), cli.json),
+        Command::Replay(args) => replay::run(args, cli.config.as_deref(), &mut out),
         Command::Status(args) => control::status(args, cli.config.as_deref(), &mut out),
         Command::Log(args) => control::log(args, cli.config.as_deref(), &mut out),
         Command::Pause(args) => control::pause(args, true, cli.config.as_deref(), &mut out),

@@ -121,7 +121,10 @@ impl Session {
     }
 
     /// The branch that ends in Pi's leaf, as the file has it. `None` if the file does not hold that leaf (yet).
-    fn branch_of_pi(&self, leaf: Option<&str>) -> Result<Option<(Option<EntryIx>, Branch)>, StepError> {
+    ///
+    /// # Errors
+    /// [`StepError`] if its parents lead in a circle (S8.5).
+    pub fn branch_of_pi(&self, leaf: Option<&str>) -> Result<Option<(Option<EntryIx>, Branch)>, StepError> {
         let at = match leaf {
             None => None,
             Some(id) => match self.tree.by_id(id) {

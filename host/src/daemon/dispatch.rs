@@ -1,10 +1,11 @@
 //! Running the plugins on each new entry, in the config's order, each seeing what the ones before it proposed.
 
 use pi_session::branch::{Branch, BranchError};
+use pi_session::refusal::Refusal;
 use pi_session::tree::EntryIx;
 use tracing::{debug, info, warn};
 
-use crate::journal::{About, Batch, Handler, Note, RunRecord};
+use crate::journal::{About, Batch, Handler, Note, Refused, RunRecord};
 use crate::sandbox::{self, FailureKind, Plugin, RunReport};
 
 use super::call::{Call, CallFacts};
@@ -97,6 +98,7 @@ impl Session {
             given: Some(given),
             drafts: None,
             texts,
+            refused: report.refusals.iter().map(refused).collect(),
         };
         let done = match report.outcome {
             Ok(done) => done,
@@ -123,6 +125,10 @@ impl Session {
         let record = record.with_drafts(&batch.drafts);
         Concluded { batch: Some(batch), record, failure: None }
     }
+}
+
+fn refused(refusal: &Refusal) -> Refused {
+    Refused { rule: refusal.rule.as_str().to_owned(), message: refusal.message.clone() }
 }
 
 /// A batch's id: 16 hex digits.

@@ -79,6 +79,12 @@ pub struct Asked {
 }
 
 impl Asked {
+    /// An ask of a Pi that never aborts.
+    #[must_use]
+    pub fn new(ask: Ask, pid: u32, conn: Conn) -> Asked {
+        Asked { ask, at: Instant::now(), pid, conn, over: Arc::default(), answered: false }
+    }
+
     /// What tells it from every other ask: a bridge counts its own only.
     #[must_use]
     pub fn id(&self) -> AskId {

@@ -418,15 +418,22 @@ impl Session {
 
     /// Keeps the cursor, and what was run and proposed on the way to it, in one transaction.
     pub(super) fn save(&mut self, world: &World, batches: Vec<Batch>) -> Result<(), StepError> {
-        let moved = Moved { batches, runs: &self.runs, failed: &self.changes };
+        let runs = world.to_keep(&self.runs, &batches);
+        let moved = Moved { batches, runs, failed: &self.changes };
         let keep = || world.journal.record(self.key, &self.record, moved);
-        let (key, recorded) = world.feed().keep(&self.runs, |id| world.path_of(id), keep)?;
+        let (key, recorded) = world.feed().keep(runs, |id| world.path_of(id), keep)?;
         self.runs.clear();
         self.changes.clear();
         self.key = Some(key);
         self.pending.extend(recorded);
         world.remember(key, &self.record);
         Ok(())
+    }
+
+    /// Whether something is pending, or an `on-settled` run is asked for.
+    #[must_use]
+    pub fn has_left(&self) -> bool {
+        !self.pending.is_empty() || !self.record.later.is_empty()
     }
 
     /// Somebody else wrote: the quiet begins with the file's time, or now where that lies ahead of our clock.

@@ -11,7 +11,7 @@ use tracing::warn;
 use crate::deliver::presence::Processes;
 use crate::files::FileId;
 use crate::files::append::Disk;
-use crate::journal::{FailedRun, Journal, JournalError, Moved, SessionKey, SessionRecord};
+use crate::journal::{Batch, FailedRun, Journal, JournalError, Moved, RunRecord, SessionKey, SessionRecord};
 use crate::sandbox::Plugin;
 
 use super::feed::Feed;
@@ -25,6 +25,9 @@ const LOOK_AGAIN: Duration = Duration::from_millis(500);
 
 /// After a start nothing is written directly to a session that a bridge had, so that bridges can come back.
 const BRIDGES_COME_BACK: Duration = Duration::from_secs(10);
+
+/// Who keeps the run log in the store's place: hears each line and batch when it would be kept.
+pub type Observer = Box<dyn Fn(&[RunRecord], &[Batch]) + Send + Sync>;
 
 /// What all workers share. A step works with the one that it began with; a reload makes a new one beside it, with the same
 /// store and the same knowledge.
@@ -67,6 +70,7 @@ struct Shared {
     paused: AtomicBool,
     processes: Mutex<Option<(Instant, Arc<Processes>)>>,
     bridged: Mutex<HashSet<PathBuf>>,
+    observer: Option<Observer>,
 }
 
 impl World {
@@ -80,6 +84,20 @@ impl World {
         settings: Settings,
         disk: Box<dyn Disk>,
     ) -> Result<World, JournalError> {
+        World::observed(journal, plugins, settings, disk, None)
+    }
+
+    /// The same, where somebody else keeps the run log.
+    ///
+    /// # Errors
+    /// [`JournalError`] if the store cannot be read.
+    pub fn observed(
+        journal: Journal,
+        plugins: Vec<Arc<Plugin>>,
+        settings: Settings,
+        disk: Box<dyn Disk>,
+        observer: Option<Observer>,
+    ) -> Result<World, JournalError> {
         let sessions = journal.sessions()?;
         let shared = Shared {
             suspended: Mutex::new(Suspended::new(&sessions, journal.lifted()?)),
@@ -90,6 +108,7 @@ impl World {
             paused: AtomicBool::new(false),
             processes: Mutex::new(None),
             bridged: Mutex::default(),
+            observer,
         };
         let (journal, shared, replaced) = (Arc::new(journal), Arc::new(shared), Arc::default());
         Ok(World { journal, plugins, settings, disk: disk.into(), shared, replaced })
@@ -107,6 +126,17 @@ impl World {
     fn known(&self) -> MutexGuard<'_, Known> {
         // A panic while it was held leaves whole rows: they are replaced one at a time.
         self.shared.known.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    /// The lines that the store is to keep: none where an observer has heard them.
+    pub(super) fn to_keep<'r>(&self, runs: &'r [RunRecord], batches: &[Batch]) -> &'r [RunRecord] {
+        match &self.shared.observer {
+            Some(observer) => {
+                observer(runs, batches);
+                &[]
+            }
+            None => runs,
+        }
     }
 
     /// Those who follow the log.

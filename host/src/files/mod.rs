@@ -1,8 +1,9 @@
 //! The one place that touches session files.
 //!
-//! Seven small rooms: [`locate`] finds them (S1), [`network`] says where other hosts write too, [`tail`] reads the whole lines that arrived (S2.4), [`append`] holds the
+//! Eight small rooms: [`locate`] finds them (S1), [`network`] says where other hosts write too, [`tail`] reads the whole
+//! lines that arrived (S2.4), [`append`] holds the
 //! only function that writes to one, [`whole`] makes, replaces and removes whole ones for the user's own commands, [`trash`]
-//! is where they go, [`lock`] keeps two daemons apart. Everything else in the program asks these.
+//! is where they go, [`scratch`] is a session that nobody else sees, [`lock`] keeps two daemons apart. Everything else in the program asks these.
 //!
 //! A session file is only ever opened for reading, with `O_APPEND`, or as a new one: nothing here can truncate one.
 
@@ -12,6 +13,7 @@ pub mod append;
 pub mod locate;
 pub mod lock;
 pub mod network;
+pub mod scratch;
 pub mod tail;
 pub mod trash;
 pub mod whole;

@@ -24,5 +24,7 @@ mod used;
 pub use failed::{Change, FailedRun, Passed, Standing};
 pub use grafted::{GraftRecord, Hold};
 pub use log::Keep;
-pub use record::{About, Batch, Given, Handler, Intent, Note, Process, RunRecord, SessionKey, SessionRecord, Text};
+pub use record::{
+    About, Batch, Given, Handler, Intent, Note, Process, Refused, RunRecord, SessionKey, SessionRecord, Text,
+};
 pub use store::{Journal, JournalError, Moved, Recorded};

@@ -212,6 +212,9 @@ pub struct RunRecord {
     /// The texts that its hashes stand for. They are kept beside the rows, each once, and are not read back with it.
     #[serde(skip)]
     pub texts: Vec<Text>,
+    /// The drafts of it that were refused.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub refused: Vec<Refused>,
 }
 
 /// What a run was given beside the lines of the session: with these and the same component it can be made again, and does
@@ -273,6 +276,15 @@ impl Text {
     }
 }
 
+/// A draft that was refused.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Refused {
+    /// The rule.
+    pub rule: String,
+    /// Why.
+    pub message: String,
+}
+
 impl RunRecord {
     /// A line that says what became of a batch.
     #[must_use]
@@ -293,6 +305,7 @@ impl RunRecord {
             given: None,
             drafts: None,
             texts: Vec::new(),
+            refused: Vec::new(),
         }
     }
 
