@@ -109,3 +109,27 @@ fn a_graft_to_an_old_session_does_not_make_it_the_newest() {
     assert_eq!(Session::read(&old).customs("note").len(), 1);
     assert_eq!(std::fs::metadata(&old).and_then(|m| m.modified()).expect("a time"), before);
 }
+
+/// Two that answer each other's grafts for ever, if one lets them (product.md 4.3).
+#[test]
+fn a_chain_of_grafts_ends_after_three_links() {
+    let answers = |kind: &str| {
+        let script = r#"{"needs":["append:custom"],"on":["graft"],"entry":[{"custom":{"type":"KIND","data":{"of":"$trigger"}}}]}"#;
+        scripted(kind, &["append:custom"], &script.replace("KIND", kind))
+    };
+    let plugins = [scripted("noter", &["append:custom"], NOTE), answers("ping"), answers("pong")];
+    let stage = Stage::new(20, &plugins.concat());
+    let path = stage.session("a.jsonl");
+    let mut pi = Talk::begin(&path);
+    pi.user("hello");
+    pi.assistant("hi");
+    stage.once(&["--closed"]);
+    let file = Session::read(&path);
+    file.assert_sound();
+    let count = |kind| file.customs(kind).len();
+    assert_eq!(
+        (count("note"), count("ping"), count("pong")),
+        (1, 2, 2),
+        "each answers the note, and each other's answer once"
+    );
+}

@@ -169,7 +169,10 @@ pub fn missing_behind(branch: &Branch, places: &[u32], drafts: &[Draft]) -> Resu
 }
 
 /// The receipt at `place`, if one stands there: as an entry, or in a compaction's `details`.
-fn receipt_at(branch: &Branch, place: u32) -> Result<Option<Receipt>, BranchError> {
+///
+/// # Errors
+/// If the entry cannot be read.
+pub fn receipt_at(branch: &Branch, place: u32) -> Result<Option<Receipt>, BranchError> {
     let item = branch.item(place);
     let may_be = is_receipt(&item) || (item.id.is_some() && item.facts.kind == EntryKind::Compaction);
     if may_be { branch.read(place, Receipt::of_entry) } else { Ok(None) }

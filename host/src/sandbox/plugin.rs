@@ -16,7 +16,7 @@ use super::limits::Limits;
 use super::model::{Asking, Models};
 use super::pieces::cut;
 use super::report::{Done, Failure, FailureKind, Handler, Run, RunReport};
-use super::view::{View, custom_type, kind, maker, role};
+use super::view::{View, custom_type, ends_chain, kind, maker, role};
 use super::wakes::{Patterns, Waker};
 use super::{LoadError, Sandbox};
 
@@ -251,7 +251,8 @@ impl Plugin {
         let sub = role(&item).or_else(|| custom_type(&item));
         let waker = Waker { kind: kind(&item), sub, grafted_by: maker.as_deref() };
         let fits = |patterns: &Patterns| patterns.fit(&self.name, waker);
-        Ok(fits(&self.asks) && self.narrowed.as_ref().is_none_or(fits))
+        let fits = fits(&self.asks) && self.narrowed.as_ref().is_none_or(fits);
+        Ok(fits && !(maker.is_some() && ends_chain(branch, place)?))
     }
 
     /// Runs it once, without a model. What it proposed is in the report, if it ended well.

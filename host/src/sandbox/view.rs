@@ -10,7 +10,7 @@ use pi_session::branch::{BranchError, Item};
 use pi_session::context::{Context, ContextEntry, Shown};
 use pi_session::entry::{EntryKind, IdIx, Replacement, Role};
 use pi_session::json::Json;
-use pi_session::receipt::{Receipt, is_hosts_own, is_receipt};
+use pi_session::receipt::{Receipt, is_hosts_own, is_receipt, receipt_at};
 
 use super::contract::{Info, Page};
 
@@ -24,6 +24,8 @@ const ENTRY_WORK: u64 = 20;
 const FEW: u32 = 64;
 /// How far behind its receipt a graft can stand.
 const MAX_BATCH: u32 = 64;
+/// Grafts that may come of one another.
+const MOST_LINKS: usize = 3;
 
 /// A branch, and what was worked out of it.
 pub(super) struct View {
@@ -262,17 +264,40 @@ impl View {
 /// # Errors
 /// If the receipt before it cannot be read.
 pub fn maker(branch: &Branch, place: u32) -> Result<Option<String>, BranchError> {
-    let item = branch.item(place);
-    if let Some(origin) = item.pending {
-        return Ok(Some(origin.plugin.clone()));
+    match branch.item(place).pending {
+        Some(origin) => Ok(Some(origin.plugin.clone())),
+        None => Ok(receipt_of(branch, place)?.map(|receipt| receipt.plugin)),
+    }
+}
+
+/// Whether the graft at a place is the last that a chain may have: it came from a graft that came from a graft (product.md
+/// 4.3).
+///
+/// # Errors
+/// If a receipt cannot be read.
+pub(super) fn ends_chain(branch: &Branch, place: u32) -> Result<bool, BranchError> {
+    let mut at = Some(place);
+    for _ in 0..MOST_LINKS {
+        let Some(place) = at else { return Ok(false) };
+        let Some(receipt) = receipt_of(branch, place)? else { return Ok(false) };
+        at = branch.place_of(&receipt.trigger);
+    }
+    Ok(true)
+}
+
+/// The receipt of the graft that the entry at a place belongs to.
+fn receipt_of(branch: &Branch, place: u32) -> Result<Option<Receipt>, BranchError> {
+    if branch.item(place).facts.kind == EntryKind::Compaction
+        && let Some(inside) = receipt_at(branch, place)?
+    {
+        return Ok(Some(inside));
     }
     let nearest = place.saturating_sub(MAX_BATCH)..=place;
     for before in nearest.rev() {
         let item = branch.item(before);
         if is_receipt(&item) {
             let receipt = branch.read(before, |entry| entry.get("data").and_then(Receipt::parse))?;
-            let covers = |receipt: &Receipt| before < place && place - before <= receipt.entries;
-            return Ok(receipt.filter(covers).map(|receipt| receipt.plugin));
+            return Ok(receipt.filter(|receipt| before < place && place - before <= receipt.entries));
         }
         if !may_be_grafted(item.facts.kind) {
             break;
