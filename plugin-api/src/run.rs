@@ -144,7 +144,9 @@ impl<'a> Run<'a> {
         self.host.context_tokens()
     }
 
-    /// The usage of the whole file, by model and in total.
+    /// The usage of the whole file up to now: `total`, `byModel` and `byDay` (UTC, such as `2026-12-02`), each with
+    /// `input`, `output`, `cacheRead`, `cacheWrite` and `cost`; and `trigger`, what this run's entry has added to it, with
+    /// its `model` and `day`. The last is missing where more than that is counted already.
     #[must_use]
     pub fn usage_totals(&self) -> Json {
         Json::from_text(self.host.usage_totals())

@@ -15,6 +15,8 @@ pub struct FakeHost {
     pub tokens: Option<Tokens>,
     /// What `model_facts` answers.
     pub model_facts: Option<String>,
+    /// What `usage_totals` answers.
+    pub usage_totals: Option<String>,
     /// What `pi_compaction` answers.
     pub pi_compaction: Option<String>,
     /// What `complete` answers.
@@ -47,6 +49,14 @@ impl FakeHost {
             host.entries.push((info, (*text).into()));
         }
         host
+    }
+
+    /// Changes what is said of the entry at a place: whether it is pending, when it was made, how it is shown.
+    ///
+    /// # Panics
+    /// If there is no such entry.
+    pub fn change(&mut self, place: usize, change: impl FnOnce(&mut Info)) {
+        change(&mut self.entries[place].0);
     }
 
     fn info(&self, entry: Entry, text: &str) -> Info {
@@ -95,13 +105,15 @@ impl Host for FakeHost {
         self.page(before, max, |_| true)
     }
     fn projection(&self, before: Option<u32>, max: u32) -> Page {
-        self.page(before, max, |info| info.shown == "as-is")
+        self.page(before, max, |info| matches!(info.shown.as_str(), "as-is" | "replaced"))
     }
-    fn text(&self, place: u32, offset: u64, _max: u32) -> Result<Piece, Refusal> {
+    fn text(&self, place: u32, offset: u64, max: u32) -> Result<Piece, Refusal> {
         let refused = || Refusal { rule: "place".into(), message: "no such entry".into() };
         let (_, text) = self.entries.get(place as usize).ok_or_else(refused)?;
-        let text = usize::try_from(offset).ok().and_then(|at| text.get(at..)).unwrap_or_default().into();
-        Ok(Piece { text, next: None })
+        let rest = usize::try_from(offset).ok().and_then(|at| text.get(at..)).unwrap_or_default();
+        let piece = &rest[..rest.floor_char_boundary((max as usize).clamp(4, 65_536))];
+        let next = (piece.len() < rest.len()).then_some(offset + piece.len() as u64);
+        Ok(Piece { text: piece.into(), next })
     }
     fn raw(&self, place: u32, offset: u64, max: u32) -> Result<Piece, Refusal> {
         self.text(place, offset, max)
@@ -117,7 +129,7 @@ impl Host for FakeHost {
         self.tokens.unwrap_or(Tokens { in_file: estimate, with_pending: estimate, reported: None })
     }
     fn usage_totals(&self) -> String {
-        "{}".into()
+        self.usage_totals.clone().unwrap_or_else(|| "{}".into())
     }
     fn model_facts(&self) -> Option<String> {
         self.model_facts.clone()

@@ -4,7 +4,11 @@ use std::collections::BTreeMap;
 
 use crate::entry::{Entry, EntryKind, Role};
 use crate::json::Json;
+use crate::time::iso;
 use crate::walk::{Found, Reported};
+
+/// Milliseconds of a day.
+const DAY_MS: i64 = 86_400_000;
 
 /// Sums of usage.
 #[derive(Clone, Copy, Debug, Default, PartialEq)]
@@ -42,6 +46,19 @@ impl Usage {
     }
 }
 
+/// What one entry added.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Counted {
+    /// The number of its line.
+    pub line: u32,
+    /// How much.
+    pub usage: Usage,
+    /// The model, named as in [`Totals::by_model`].
+    pub model: String,
+    /// The day, counted as in [`Totals::by_day`].
+    pub day: Option<i64>,
+}
+
 /// Totals of a session.
 #[derive(Clone, Debug, Default, PartialEq)]
 pub struct Totals {
@@ -49,6 +66,10 @@ pub struct Totals {
     pub all: Usage,
     /// By `provider/model`; what names no model stands under the empty name.
     pub by_model: BTreeMap<String, Usage>,
+    /// By the day of the entry's time (UTC), in days since 1970-01-01; an entry without a time is in none.
+    pub by_day: BTreeMap<i64, Usage>,
+    /// What was counted last.
+    pub last: Option<Counted>,
 }
 
 impl Totals {
@@ -62,10 +83,31 @@ impl Totals {
         };
         if let Some((usage, provider, model)) = counted {
             let usage = Usage::of(usage);
-            self.all.add(&usage);
-            self.by_model.entry(model_name(provider, model)).or_default().add(&usage);
+            let model = model_name(provider, model);
+            self.count(Counted { line: entry.line, usage, model, day: entry.time_ms.map(day_of) });
         }
     }
+
+    fn count(&mut self, counted: Counted) {
+        let usage = &counted.usage;
+        self.all.add(usage);
+        self.by_model.entry(counted.model.clone()).or_default().add(usage);
+        if let Some(day) = counted.day {
+            self.by_day.entry(day).or_default().add(usage);
+        }
+        self.last = Some(counted);
+    }
+}
+
+/// The name of a day of [`Totals::by_day`], such as `2026-12-02`.
+#[must_use]
+pub fn day_name(day: i64) -> String {
+    let text = iso(day.saturating_mul(DAY_MS));
+    text.split_once('T').map_or(text.as_str(), |(date, _)| date).to_owned()
+}
+
+fn day_of(ms: i64) -> i64 {
+    ms.div_euclid(DAY_MS)
 }
 
 fn model_name(provider: Option<Json<'_>>, model: Option<Json<'_>>) -> String {

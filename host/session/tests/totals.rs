@@ -1,6 +1,7 @@
 //! What a session has used (S4.5), and the names it goes by (S4.6): over the whole file, whatever branches and edits say.
 
 use pi_session::Tree;
+use pi_session::totals::day_name;
 
 const SESSION: &str = r#"{"type":"session","version":3,"id":"s"}
 {"type":"message","id":"u","parentId":null,"message":{"role":"user","content":"hi","usage":{"input":1000}}}
@@ -33,4 +34,24 @@ fn labels_and_names_are_set_and_cleared() {
     assert_eq!(tree.name(), Some("a name"));
     tree.push(0, br#"{"type":"session_info","id":"i2","parentId":"i1","name":""}"#);
     assert_eq!(tree.name(), None);
+}
+
+#[test]
+fn what_was_paid_for_is_told_by_day_and_entry_by_entry() {
+    let mut tree = Tree::from_bytes(b"{\"type\":\"session\",\"version\":3,\"id\":\"s\"}\n");
+    let mut pay = |id: &str, time: &str, cost: f64| {
+        let line = format!(
+            r#"{{"type":"usage","id":"{id}","parentId":null,"timestamp":"{time}","kind":"k","provider":"p","model":"m","usage":{{"input":1,"cost":{{"total":{cost}}}}}}}"#
+        );
+        tree.push(0, line.as_bytes());
+        tree.totals().clone()
+    };
+    pay("a", "2026-12-01T23:59:59.999Z", 1.0);
+    pay("b", "no time at all", 2.0);
+    let totals = pay("c", "2026-12-02T00:00:00.000Z", 4.0);
+    let days: Vec<_> = totals.by_day.iter().map(|(day, usage)| (day_name(*day), usage.cost)).collect();
+    assert_eq!(days, [("2026-12-01".into(), 1.0), ("2026-12-02".into(), 4.0)]);
+    let last = totals.last.expect("the last");
+    assert_eq!((last.line, last.usage.cost, last.model.as_str()), (4, 4.0, "p/m"));
+    assert_eq!(totals.all.cost, 7.0);
 }

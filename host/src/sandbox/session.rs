@@ -4,6 +4,7 @@ use pi_session::branch::BranchError;
 use pi_session::compaction::PlanSettings;
 use pi_session::entry::EntryKind;
 use pi_session::json::Json;
+use pi_session::totals::{Counted, Usage, day_name};
 use wasmtime::StoreContextMut;
 use wasmtime::component::Linker;
 
@@ -173,17 +174,34 @@ fn reported(view: &View) -> Option<u64> {
     Some((usage + trailing).saturating_sub(saved))
 }
 
+/// The totals of the lines up to now, and what the trigger added to them, unless what came behind it is counted already.
 fn totals(view: &View) -> String {
-    let usage = |usage: &pi_session::totals::Usage| {
-        serde_json::json!({
-            "input": usage.input, "output": usage.output, "cacheRead": usage.cache_read,
-            "cacheWrite": usage.cache_write, "cost": usage.cost,
-        })
-    };
-    let totals = view.branch().tree().totals();
+    let (totals, trigger) = (view.branch().tree().totals(), view.trigger_line());
     let by_model: serde_json::Map<_, _> =
         totals.by_model.iter().map(|(name, sum)| (name.clone(), usage(sum))).collect();
-    serde_json::json!({ "total": usage(&totals.all), "byModel": by_model }).to_string()
+    let by_day: serde_json::Map<_, _> = totals.by_day.iter().map(|(day, sum)| (day_name(*day), usage(sum))).collect();
+    let mut json = serde_json::json!({ "total": usage(&totals.all), "byModel": by_model, "byDay": by_day });
+    match &totals.last {
+        Some(last) if last.line > trigger => {}
+        Some(last) if last.line == trigger => json["trigger"] = added(last),
+        _ => json["trigger"] = usage(&Usage::default()),
+    }
+    json.to_string()
+}
+
+fn usage(usage: &Usage) -> serde_json::Value {
+    serde_json::json!({
+        "input": usage.input, "output": usage.output, "cacheRead": usage.cache_read,
+        "cacheWrite": usage.cache_write, "cost": usage.cost,
+    })
+}
+
+/// What one entry added, for which model and on which day.
+fn added(counted: &Counted) -> serde_json::Value {
+    let mut json = usage(&counted.usage);
+    json["model"] = counted.model.as_str().into();
+    json["day"] = counted.day.map(day_name).into();
+    json
 }
 
 fn to_contract(view: &View, plan: pi_session::compaction::Plan) -> Plan {

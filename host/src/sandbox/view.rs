@@ -208,6 +208,11 @@ impl View {
         self.info(&self.branch.item(self.trigger))
     }
 
+    /// The number of the trigger's line.
+    pub(super) fn trigger_line(&self) -> u32 {
+        self.branch.facts(self.trigger).line
+    }
+
     /// The record of the newest entry.
     pub(super) fn leaf(&self) -> Result<Info, BranchError> {
         let leaf = (0..self.branch.len()).rev().find_map(|place| self.item(place));

@@ -118,7 +118,10 @@ export class Run {
     return this.host.contextTokens();
   }
 
-  /** The usage of the whole file, by model and in total. */
+  /**
+   * The usage of the whole file up to now: `total`, `byModel` and `byDay` (UTC), each with `input`, `output`, `cacheRead`,
+   * `cacheWrite` and `cost`; and `trigger`, what this run's entry has added to it, with its `model` and `day`.
+   */
   usageTotals(): unknown {
     return JSON.parse(this.host.usageTotals());
   }

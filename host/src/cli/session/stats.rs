@@ -7,7 +7,7 @@ use clap::Args;
 use pi_session::entry::EntryKind;
 use pi_session::settings::{Given, Known, ModelId};
 use pi_session::time::iso;
-use pi_session::totals::Usage;
+use pi_session::totals::{Usage, day_name};
 use serde_json::{Value, json};
 
 use crate::cli::around;
@@ -92,6 +92,8 @@ impl Facts {
         let totals = opened.tree.totals();
         let by_model: serde_json::Map<_, _> =
             totals.by_model.iter().map(|(name, usage)| (name.clone(), usage_json(usage))).collect();
+        let by_day: serde_json::Map<_, _> =
+            totals.by_day.iter().map(|(day, usage)| (day_name(*day), usage_json(usage))).collect();
         json!({
             "path": opened.path.display().to_string(),
             "id": opened.tree.header().map(|header| header.id.as_str()),
@@ -107,6 +109,7 @@ impl Facts {
             "model": self.model.as_ref().map(|model| json!({ "provider": model.provider, "modelId": model.id })),
             "usage": usage_json(&totals.all),
             "byModel": by_model,
+            "byDay": by_day,
             "from": self.first_ms.map(iso),
             "to": self.last_ms.map(iso),
         })
