@@ -9,7 +9,12 @@ use crate::installed::{Installed, InstalledError, digest};
 use crate::sandbox::{Limits, LoadError, Plugin, PluginSource, Sandbox};
 
 /// The shipped plugins: name and component.
-pub const SHIPPED: [(&str, &[u8]); 1] = [("auto-compact", include_bytes!("../../plugins/prebuilt/auto-compact.wasm"))];
+pub const SHIPPED: [(&str, &[u8]); 4] = [
+    ("auto-compact", include_bytes!("../../plugins/prebuilt/auto-compact.wasm")),
+    ("budget-guard", include_bytes!("../../plugins/prebuilt/budget-guard.wasm")),
+    ("redact-secrets", include_bytes!("../../plugins/prebuilt/redact-secrets.wasm")),
+    ("trim-tool-results", include_bytes!("../../plugins/prebuilt/trim-tool-results.wasm")),
+];
 
 /// Why a plugin of the config cannot be used.
 #[derive(Debug, thiserror::Error)]

@@ -8,6 +8,7 @@ mod talk;
 
 mod asking;
 mod bridged;
+mod budget;
 mod control;
 mod crash;
 mod facts;
@@ -21,7 +22,9 @@ mod oddities;
 mod once;
 mod passed_over;
 mod pending;
+mod redact;
 mod replay;
 mod roots;
 mod socket;
+mod trim;
 mod untouched;
