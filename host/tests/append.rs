@@ -4,7 +4,7 @@ use std::fs::{self, File};
 use std::io::{self, Write};
 use std::path::{Path, PathBuf};
 
-use pi_graft::files::append::{Disk, Landed, Mtime, Place, RealDisk, append, complete};
+use pi_graft::files::append::{Disk, Landed, LastLine, Mtime, Place, RealDisk, append, complete};
 use pi_graft::files::{FileId, FilesError};
 
 const BEFORE: &str = "{\"type\":\"session\"}\n";
@@ -20,6 +20,8 @@ enum Fault {
     Line(&'static str),
     /// Only so many bytes of ours are written, and then somebody writes this line.
     ShortThenLine(usize, &'static str),
+    /// The same, but they write when it was seen that nobody had, right before the rest.
+    ShortThenLineBeforeRest(usize, &'static str),
 }
 
 struct Faulty {
@@ -43,24 +45,22 @@ impl Disk for Faulty {
     }
 
     fn write(&self, file: &File, bytes: &[u8]) -> io::Result<usize> {
+        let is_first = bytes.len() >= BATCH.len();
         match self.fault {
-            Fault::Short(at) if bytes.len() == BATCH.len() => RealDisk.write(file, &bytes[..at]),
-            Fault::ShortThenLine(at, line) if bytes.len() == BATCH.len() => {
+            Fault::Short(at) if is_first => RealDisk.write(file, &bytes[..at]),
+            Fault::ShortThenLine(at, line) if is_first => {
                 let written = RealDisk.write(file, &bytes[..at])?;
                 self.other_writes(line)?;
                 Ok(written)
             }
+            Fault::ShortThenLineBeforeRest(at, _) if is_first => RealDisk.write(file, &bytes[..at]),
             Fault::Short(_) | Fault::ShortThenLine(..) => Err(io::ErrorKind::StorageFull.into()),
-            Fault::Line(line) => {
+            Fault::Line(line) | Fault::ShortThenLineBeforeRest(_, line) => {
                 self.other_writes(line)?;
                 RealDisk.write(file, bytes)
             }
             _ => RealDisk.write(file, bytes),
         }
-    }
-
-    fn sync(&self, file: &File) -> io::Result<()> {
-        RealDisk.sync(file)
     }
 }
 
@@ -74,7 +74,7 @@ fn scene() -> (tempfile::TempDir, PathBuf, Place) {
 
 fn place_of(path: &Path) -> Place {
     let meta = fs::metadata(path).expect("its metadata");
-    Place { file: FileId::of(&meta), len: meta.len() }
+    Place::new(FileId::of(&meta), meta.len())
 }
 
 fn with(fault: Fault) -> (Result<Landed, FilesError>, String, tempfile::TempDir, PathBuf) {
@@ -95,7 +95,7 @@ fn without_room_or_rights_not_one_byte_is_written() {
     assert!(matches!(landed, Err(FilesError::NoRoom { .. })), "{landed:?}");
     assert_eq!(text, BEFORE);
     let (landed, text, ..) = with(Fault::Denied);
-    assert!(matches!(landed, Err(FilesError::Io { .. })), "{landed:?}");
+    assert!(matches!(landed, Err(FilesError::Unwritable { .. })), "{landed:?}");
     assert_eq!(text, BEFORE);
 }
 
@@ -141,6 +141,53 @@ fn behind_a_torn_line_that_somebody_wrote_on_nothing_is_repeated() {
     assert_eq!(fs::read_to_string(&path).expect("the session"), text, "it ends a line already: nothing to add");
 }
 
+/// Of what was left, only the end of the cut line is tried first: a whole line behind it would hang on nothing.
+#[test]
+fn a_line_that_comes_right_before_the_rest_costs_the_cut_line_alone() {
+    let (landed, text, ..) = with(Fault::ShortThenLineBeforeRest(5, "{\"id\":\"pi\"}\n"));
+    assert!(matches!(landed, Err(FilesError::Torn { .. })), "{landed:?}");
+    assert_eq!(text, format!("{BEFORE}{}{{\"id\":\"pi\"}}\n{}", &batch()[..5], &batch()[5..14]));
+}
+
+/// Our write comes right behind half a line of somebody's: what it made is no whole graft, and that is said.
+#[test]
+fn half_a_line_of_somebodys_right_before_ours_is_told() {
+    let (landed, text, ..) = with(Fault::Line("{\"id\":\"p"));
+    assert!(matches!(landed, Err(FilesError::Io { .. })), "{landed:?}");
+    assert_eq!(text, format!("{BEFORE}{{\"id\":\"p{}", batch()));
+}
+
+/// A last line without its end gets it in the same write, and only if it is still the very line that was looked at.
+#[test]
+fn a_line_without_its_end_is_ended_by_the_same_write() {
+    let bytes = [b"\n", BATCH].concat();
+    for (now, is_same) in [("{\"id\":\"half\"}", true), ("{\"id\":\"HALF\"}", false), ("{\"id\":\"half\"}\n", false)] {
+        let (_dir, path, whole) = scene();
+        let last = LastLine::new(whole.len, b"{\"id\":\"half\"}");
+        fs::write(&path, format!("{BEFORE}{now}")).expect("the session");
+        let place = Place { len: whole.len + 13, last: Some(last), ..place_of(&path) };
+        let landed = append(&RealDisk, &path, place, &bytes, Mtime::Move);
+        let text = fs::read_to_string(&path).expect("the session");
+        if is_same {
+            landed.expect("written");
+            assert_eq!(text, format!("{BEFORE}{now}\n{}", batch()));
+        } else {
+            assert!(matches!(landed, Err(FilesError::Changed { .. })), "{landed:?}");
+            assert_eq!(text, format!("{BEFORE}{now}"));
+        }
+    }
+}
+
+/// Pi's next line stands behind our torn one, whole, and it has begun another: that one is Pi's to finish.
+#[test]
+fn somebodys_unfinished_line_elsewhere_is_not_ended() {
+    let (_dir, path, place) = scene();
+    let text = format!("{BEFORE}{}{{\"id\":\"pi\"}}\n{{\"id\":\"p", &batch()[..20]);
+    fs::write(&path, &text).expect("the session");
+    assert!(!complete(&RealDisk, &path, place.len, BATCH).expect("looked at"));
+    assert_eq!(fs::read_to_string(&path).expect("the session"), text);
+}
+
 #[test]
 fn a_torn_line_that_cannot_be_completed_is_ended() {
     let (_dir, path, place) = scene();
@@ -165,7 +212,7 @@ fn a_link_is_not_followed_and_a_locked_file_is_left_alone() {
     let (dir, path, place) = scene();
     let link = dir.path().join("link.jsonl");
     std::os::unix::fs::symlink(&path, &link).expect("a link");
-    assert!(matches!(append(&RealDisk, &link, place, BATCH, Mtime::Move), Err(FilesError::Io { .. })));
+    assert!(matches!(append(&RealDisk, &link, place, BATCH, Mtime::Move), Err(FilesError::Unwritable { .. })));
     let held = File::open(&path).expect("opened");
     rustix::fs::flock(&held, rustix::fs::FlockOperation::LockExclusive).expect("locked");
     assert!(matches!(append(&RealDisk, &path, place, BATCH, Mtime::Move), Err(FilesError::Busy { .. })));

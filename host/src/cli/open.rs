@@ -71,7 +71,7 @@ impl Opened {
             let last = reading.read(whole, (len - whole) as usize).map_err(Failure::problem)?;
             note(tree.push_last(whole, &last));
         }
-        let place = Place { file: FileId::of(&meta), len };
+        let place = Place::new(FileId::of(&meta), len);
         let (tree, reading) = (Arc::new(tree), Arc::new(reading));
         Ok(Opened { path: path.to_path_buf(), tree, reading, place, entries, ends_line: whole == len })
     }

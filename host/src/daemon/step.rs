@@ -244,7 +244,7 @@ impl Session {
         // Whoever had a bridge here is gone: from now on the grafts are ours.
         self.record.bridged.clear();
         let branch = Branch::of_leaf(&self.tree, self.source())?;
-        let place = Place { file: self.reading.id(), len: self.read_to };
+        let place = Place::new(self.reading.id(), self.read_to);
         let mtime = if locate::is_newest(&self.path) { Mtime::Move } else { Mtime::Keep };
         let mut direct =
             Direct { disk: world.disk.as_ref(), journal: &world.journal, now_ms: now_ms(), random: &mut random };

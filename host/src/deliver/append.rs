@@ -5,20 +5,26 @@
 //! | --- | --- | --- | --- |
 //! | before `intend` | pending | nothing | pending: composed anew when it is time |
 //! | between `intend` and the write | intended | nothing of it | withdrawn: pending again |
-//! | in the write | intended | a prefix of the bytes | the rest is appended, then done |
-//! | between the write and `finish` | intended | all ids | done |
+//! | in the write, and nobody wrote since | intended | a prefix of the bytes, at its end | the rest is appended, then done |
+//! | in the write, and somebody wrote behind it | intended | some of the lines, or none | its torn line is ended; withdrawn: pending again; the drafts that are not behind the receipt become a batch that continues it |
+//! | between the write and `finish` | intended | all ids | synced, its time put back, done |
 //! | after `finish` | neither | all of it | nothing to do |
+//! | between `replace` and the write of what continues a batch | the rest is pending | the receipt and some drafts | as any pending batch |
+//!
+//! Where the file's last line had no `\n`, the bytes begin with one (S2.4). A lone `\n` is nobody's: nothing of ours is there.
 
 use std::path::Path;
+use std::time::SystemTime;
 
 use pi_session::Tree;
 use pi_session::branch::Branch;
 use pi_session::compose::{Composed, Stale, compose};
+use pi_session::entry::Entry;
 use pi_session::receipt::{self, Receipt};
-use pi_session::tree::Source;
+use pi_session::tree::{EntryIx, Source};
 
 use crate::files::FilesError;
-use crate::files::append::{Disk, Landed, Mtime, Place, append, complete};
+use crate::files::append::{Disk, Landed, Mtime, Place, append, complete, settle_down};
 use crate::files::tail::Reading;
 use crate::journal::{Batch, Intent, Journal, JournalError, Recorded};
 
@@ -140,7 +146,10 @@ fn write(
     mtime: Mtime,
     left_out: Vec<String>,
 ) -> Result<Outcome, DeliverError> {
-    let bytes = composed.bytes();
+    let mut bytes = composed.bytes();
+    if place.lacks_end() {
+        bytes.insert(0, b'\n');
+    }
     let ids: Vec<String> = composed.entries().iter().map(|entry| entry.id.clone()).collect();
     let intent = Intent {
         batch: recorded.batch().clone(),
@@ -148,6 +157,7 @@ fn write(
         place,
         ids: ids.clone(),
         bytes: String::from_utf8_lossy(&bytes).into_owned(),
+        keep: time_to_keep(path, mtime),
     };
     direct.journal.intend(&recorded, &intent)?;
     crate::steps::reached("intended");
@@ -158,13 +168,19 @@ fn write(
             crate::steps::reached("done");
             Ok(Outcome::Delivered { landed, ids, left_out })
         }
-        Err(e @ (FilesError::Changed { .. } | FilesError::Busy { .. } | FilesError::NoRoom { .. })) => {
+        Err(e) if e.wrote_nothing() => {
             direct.journal.withdraw(&intent.batch.id)?;
             Ok(Outcome::Kept(e))
         }
         // Some of it may be in the file: the intent stays, and recovery looks.
         Err(e) => Err(e.into()),
     }
+}
+
+/// The time that is put back, should this process not live to do it.
+fn time_to_keep(path: &Path, mtime: Mtime) -> Option<SystemTime> {
+    let keep = mtime == Mtime::Keep;
+    keep.then(|| Reading::open(path).ok()?.metadata().ok()?.modified().ok()).flatten()
 }
 
 /// What recovery found of a write that was intended.
@@ -191,32 +207,58 @@ pub fn recover(
     path: &Path,
     intent: &Intent,
 ) -> Result<Recovery, DeliverError> {
-    let there = intent.ids.iter().filter(|id| tree.by_id(id).is_some()).count();
-    if there == intent.ids.len() {
+    let found: Vec<EntryIx> = intent.ids.iter().filter_map(|id| tree.by_id(id)).collect();
+    if found.len() == intent.ids.len() {
+        let end = found.last().map_or(0, |ix| behind(tree.entry(*ix)));
+        settle_down(disk, path, end, intent.keep)?;
         return Ok(Recovery::Done);
     }
-    let Some(offset) = begins_at(reading, intent, path)? else {
-        return Ok(if there == 0 { Recovery::Withdrawn } else { Recovery::Partial });
-    };
-    match complete(disk, path, offset, intent.bytes.as_bytes())? {
-        true => Ok(Recovery::Completed),
-        false if there == 0 => Ok(Recovery::Withdrawn),
-        false => Ok(Recovery::Partial),
+    let none_or_some = if found.is_empty() { Recovery::Withdrawn } else { Recovery::Partial };
+    let Some(offset) = begins_at(reading, intent, path)? else { return Ok(none_or_some) };
+    let lines = lines_of(intent);
+    if !complete(disk, path, offset, lines)? {
+        return Ok(none_or_some);
     }
+    settle_down(disk, path, offset + lines.len() as u64, intent.keep)?;
+    crate::steps::reached("completed");
+    Ok(Recovery::Completed)
 }
 
-/// Where the bytes of an intent begin in the file: at the receipt's head, of which no other batch has one like it, or,
-/// where even that was cut, at the file's last unfinished line.
+/// The offset behind an entry's line.
+fn behind(entry: &Entry) -> u64 {
+    entry.offset + u64::from(entry.len) + 1
+}
+
+/// The lines of an intent, without the `\n` that ends somebody else's.
+fn lines_of(intent: &Intent) -> &[u8] {
+    let bytes = intent.bytes.as_bytes();
+    bytes.strip_prefix(b"\n").unwrap_or(bytes)
+}
+
+/// Where the lines of an intent begin in the file, if anything of them is there that can be gone on with.
+///
+/// A whole receipt is known by the batch's id, and stands at the beginning of a line: behind somebody's unfinished line it
+/// is no entry, and nothing can be. A receipt that was cut is of use only as the file's last line.
 fn begins_at(reading: &Reading, intent: &Intent, path: &Path) -> Result<Option<u64>, DeliverError> {
     let end = reading.metadata().map_err(|source| FilesError::Io { path: path.to_path_buf(), source })?.len();
     let from = intent.place.len.min(end);
-    let tail = reading.read(from, (end - from) as usize)?;
-    let ours = intent.bytes.as_bytes();
-    let head = ours.split(|b| *b == b'\n').next().unwrap_or_default();
-    if let Some(at) = memchr::memmem::find(&tail, head) {
-        return Ok(Some(from + at as u64));
-    }
-    let last = memchr::memrchr(b'\n', &tail).map_or(0, |at| at + 1);
-    let cut = &tail[last..];
-    Ok((!cut.is_empty() && ours.starts_with(cut)).then_some(from + last as u64))
+    let tail = reading.read(from, usize::try_from(end - from).unwrap_or(usize::MAX))?;
+    // Where the last line had no end, what stands there at once is not the beginning of one.
+    let begins = |at: usize| if at == 0 { !intent.bytes.starts_with('\n') } else { tail[at - 1] == b'\n' };
+    let head = lines_of(intent).split(|b| *b == b'\n').next().unwrap_or_default();
+    let whole = memchr::memmem::find(&tail, head).filter(|at| begins(*at));
+    let at = whole.or_else(|| {
+        let last = memchr::memrchr(b'\n', &tail).map_or(0, |at| at + 1);
+        let in_place = intent.place.file == reading.id() && last == usize::from(intent.bytes.starts_with('\n'));
+        (begins(last) && is_ours(&tail[last..], head, in_place, &intent.batch.id)).then_some(last)
+    });
+    Ok(at.map(|at| from + at as u64))
+}
+
+/// Whether an unfinished last line is the beginning of ours. The first bytes of many lines are the same: unless the batch
+/// is named in them they are ours only if they stand where we meant to write, so that Pi's own half line, behind its other
+/// lines, is not gone on with.
+fn is_ours(cut: &[u8], head: &[u8], in_place: bool, batch: &str) -> bool {
+    let named = || memchr::memmem::find(cut, batch.as_bytes()).is_some();
+    !cut.is_empty() && head.starts_with(cut) && (in_place || named())
 }

@@ -1,15 +1,16 @@
 //! The one place that touches session files.
 //!
-//! Eight small rooms: [`locate`] finds them (S1), [`network`] says where other hosts write too, [`tail`] reads the whole
-//! lines that arrived (S2.4), [`append`] holds the
-//! only function that writes to one, [`whole`] makes, replaces and removes whole ones for the user's own commands, [`trash`]
-//! is where they go, [`scratch`] is a session that nobody else sees, [`lock`] keeps two daemons apart. Everything else in the program asks these.
+//! Small rooms: [`locate`] finds them (S1), [`network`] says where other hosts write too, [`tail`] reads the whole lines
+//! that arrived (S2.4), [`append`] holds the only function that writes to one, by the system calls of [`disk`]; [`whole`]
+//! makes, replaces and removes whole ones for the user's own commands, [`trash`] is where they go, [`scratch`] is a session
+//! that nobody else sees, [`lock`] keeps two daemons apart. Everything else in the program asks these.
 //!
 //! A session file is only ever opened for reading, with `O_APPEND`, or as a new one: nothing here can truncate one.
 
 #![expect(clippy::disallowed_types, reason = "this is the room that opens session files, for reading or with O_APPEND")]
 
 pub mod append;
+pub mod disk;
 pub mod locate;
 pub mod lock;
 pub mod network;
@@ -82,6 +83,14 @@ pub enum FilesError {
         /// Bytes that were to be written.
         bytes: usize,
     },
+    /// The file cannot be opened, looked at or written: rights, a read-only file system, a failing disk. Nothing was written.
+    #[error("{}: cannot be written: {source}; nothing was written", shown(path))]
+    Unwritable {
+        /// The file.
+        path: PathBuf,
+        /// What the system said.
+        source: io::Error,
+    },
     /// The write stopped half way and could not be completed; recovery completes it (product.md section 6).
     #[error("{}: only {written} of {bytes} bytes could be written at {offset}: {source}", shown(path))]
     Torn {
@@ -107,6 +116,12 @@ pub fn shown(path: &Path) -> String {
 }
 
 impl FilesError {
+    /// Whether it is certain that not one byte was written.
+    #[must_use]
+    pub fn wrote_nothing(&self) -> bool {
+        !matches!(self, FilesError::Torn { .. } | FilesError::Io { .. })
+    }
+
     fn io(path: &Path) -> impl FnOnce(io::Error) -> FilesError + '_ {
         move |source| FilesError::Io { path: path.to_path_buf(), source }
     }

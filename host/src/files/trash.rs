@@ -178,7 +178,7 @@ mod tests {
         let path = dir.join("100%.jsonl");
         std::fs::write(&path, "").expect("written");
         let meta = std::fs::metadata(&path).expect("there");
-        let place = Place { file: super::super::FileId::of(&meta), len: 0 };
+        let place = Place::new(super::super::FileId::of(&meta), 0);
         let trash = Trash { dir: of_volume(&top, 7).expect("made"), top: Some(top.clone()) };
         let to = trash.take(&path, place, "2026-12-01T16:19:01").expect("moved");
         assert_eq!(to, top.join(".Trash-7/files/100%.jsonl"));

@@ -3,6 +3,7 @@
 
 use std::path::PathBuf;
 use std::sync::Arc;
+use std::time::SystemTime;
 
 use serde::{Deserialize, Serialize};
 use sha2::{Digest, Sha256};
@@ -146,6 +147,9 @@ pub struct Intent {
     pub ids: Vec<String>,
     /// The very bytes.
     pub bytes: String,
+    /// The modification time that is put back afterwards (S13.3).
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub keep: Option<SystemTime>,
 }
 
 /// What a line of the run log is about.

@@ -72,7 +72,7 @@ impl Rm {
             return Err(Failure::Problem(message));
         }
         let reading = Reading::open(path)?;
-        let place = Place { file: reading.id(), len: reading.metadata()?.len() };
+        let place = Place::new(reading.id(), reading.metadata()?.len());
         if place.len > 0 && status(&reading)? != Status::Session {
             let message = format!("{}: S2.3: no Pi session, so it is left alone: it has no header", shown(path));
             return Err(Failure::Problem(message));
