@@ -13,6 +13,7 @@ mod control;
 mod crash;
 mod facts;
 mod failures;
+mod fire;
 mod follow;
 mod grow;
 mod hostile;

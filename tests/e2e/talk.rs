@@ -85,6 +85,16 @@ impl Talk {
         ))
     }
 
+    /// The line of a finished answer, not written.
+    pub fn answer_line(&mut self, text: &str) -> (String, String) {
+        let (provider, model) = self.model;
+        let members = format!(
+            r#""role":"assistant","content":[{{"type":"text","text":{}}}],"api":"x","provider":"{provider}","model":"{model}","stopReason":"stop""#,
+            quoted(text)
+        );
+        self.line("message", &format!(r#""message":{{{members},"timestamp":{}}}"#, now_ms()))
+    }
+
     fn message(&mut self, members: &str) -> String {
         self.entry("message", &format!(r#""message":{{{members},"timestamp":{}}}"#, now_ms()))
     }

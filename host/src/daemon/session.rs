@@ -6,10 +6,13 @@
 
 use std::collections::{BTreeSet, HashSet};
 use std::path::{Path, PathBuf};
-use std::sync::Arc;
+use std::sync::{Arc, LazyLock};
+use std::time::Duration;
 
+use memchr::memmem::Finder;
 use pi_session::Tree;
 use pi_session::branch::{Branch, Origin};
+use pi_session::header::Version;
 use pi_session::json::Json;
 use pi_session::receipt::{self, Receipt};
 use pi_session::tree::{EntryIx, Leaf, Pushed, Source, Status};
@@ -23,9 +26,12 @@ use crate::journal::{
 
 use super::bridged::Served;
 use super::facts::Surroundings;
+use super::handled::Handled;
 use super::links::AskId;
 use super::orphans::Lineage;
-use super::world::{Met, World, unix_ms};
+use super::quiet::Quiet;
+use super::unended::Tail;
+use super::world::{Met, World};
 
 /// Entries older than the first start of the store, less this, are history (product.md 4.3), milliseconds.
 pub(super) const GRACE_MS: i64 = 60_000;
@@ -94,21 +100,18 @@ pub struct Session {
     pub(super) made_for: Option<(AskId, String)>,
     /// What its bridge is owed.
     pub(super) served: Served,
-    /// When somebody else last wrote, Unix milliseconds.
-    pub(super) quiet_from_ms: i64,
+    /// Since when nobody else has written.
+    pub(super) quiet: Quiet,
+    /// What stands behind the last whole line.
+    pub(super) tail: Tail,
+    /// Which entries were handled before.
+    pub(super) handled: Handled,
     /// What became of its grafts.
     pub(super) lineage: Lineage,
-    /// Lines up to here were handled before this was loaded.
-    handled_to: u64,
-    /// Offset and hash of the last line handled before this was loaded, and the entries up to it; until that place is
-    /// read again.
-    last_handled: Option<(u64, String, u64)>,
-    /// The last handled line is not where it was: count entries instead of bytes.
-    handled_count: Option<u64>,
     /// Everything that is there now is inherited (a copy).
     skip_present: bool,
     /// When it was met as a copy, Unix milliseconds: what is older and arrives yet, since copying takes a while, too.
-    copied_ms: Option<i64>,
+    pub(super) copied_ms: Option<i64>,
     pub(super) tally: Tally,
     /// Pi's own files, and the model.
     pub(super) around: Surroundings,
@@ -165,12 +168,9 @@ impl Session {
             Met::New | Met::Copy => (None, blank_record(path, &header.id, &reading)),
         };
         let is_copy = met == Met::Copy && !world.settings.is_fresh(path);
-        let last = (record.last_line_at, record.last_line.clone(), record.entries);
-        let last_handled = Some(last).filter(|(_, hash, _)| !hash.is_empty());
         let mut session = Session {
             path: path.into(),
             key,
-            handled_to: record.offset,
             record,
             reading,
             tree: Arc::default(),
@@ -186,15 +186,16 @@ impl Session {
             wants_running: None,
             made_for: None,
             served: Served::default(),
-            quiet_from_ms: 0,
+            quiet: Quiet::begin(),
+            tail: Tail::default(),
+            handled: Handled::default(),
             lineage: Lineage::default(),
-            last_handled,
-            handled_count: None,
             skip_present: is_copy,
             copied_ms: is_copy.then(super::world::now_ms),
             tally: Tally::default(),
             around: Surroundings::default(),
         };
+        session.know_handled(world)?;
         session.restore(world)?;
         Ok(Some(session))
     }
@@ -214,7 +215,7 @@ impl Session {
         let io = |source| FilesError::Io { path: self.path.clone(), source };
         let meta = std::fs::metadata(&self.path).map_err(io)?;
         let same = crate::files::FileId::of(&meta) == self.reading.id() && meta.len() >= self.read_to;
-        let whole = same && (self.read_to == 0 || self.last_line_stands()?);
+        let whole = same && (self.read_to == 0 || self.last_line_stands()?) && self.tail_stands()?;
         if whole { Ok(()) } else { Err(StepError::Replaced(self.path.clone())) }
     }
 
@@ -240,7 +241,7 @@ impl Session {
         };
         self.look_ahead(&reading).map_err(io(&self.path))?;
         if self.skip_present {
-            self.handled_to = reading.metadata().map_err(io(&self.path))?.len();
+            self.handled.to = reading.metadata().map_err(io(&self.path))?.len();
             self.skip_present = false;
         }
         let mut failure = None;
@@ -254,26 +255,7 @@ impl Session {
         self.read_to = ended.map_err(io(&self.path))?;
         match failure {
             Some(e) => Err(e),
-            None => {
-                self.shrunk();
-                Ok(self.read_to > from)
-            }
-        }
-    }
-
-    /// Whether the cursor says all there is to say about the lines up to `end`, so that a restart may go on from there.
-    fn may_stop_behind(&self, end: u64) -> bool {
-        let plain = self.handled_count.is_none() && self.copied_ms.is_none();
-        plain && self.record.offset == end && end >= self.handled_to
-    }
-
-    /// The file ends before the last handled line: what is there counts as handled.
-    fn shrunk(&mut self) {
-        if self.read_to < self.record.offset {
-            self.record.offset = self.read_to;
-            self.record.entries = self.tree.entries().len() as u64;
-            self.record.last_line.clear();
-            self.handled_to = self.read_to;
+            None => Ok(self.read_to > from),
         }
     }
 
@@ -284,20 +266,44 @@ impl Session {
         line: &[u8],
         each: &mut impl FnMut(&mut Session, EntryIx) -> Result<(), StepError>,
     ) -> Result<(), StepError> {
+        if self.is_in_tree(offset, line)? {
+            self.move_cursor(offset, line);
+            return Ok(());
+        }
         let pushed = Arc::make_mut(&mut self.tree).push(offset, line);
         if let Pushed::Entry(ix) = pushed {
             self.lineage.note(&self.tree, ix, line, &self.record.grafts.seen);
         }
-        let end = offset + line.len() as u64 + 1;
-        if self.was_handled(offset, line) {
-            if self.handled_count.is_some() || end > self.record.offset {
-                self.record.skipped += u64::from(self.handled_count.is_none() && matches!(pushed, Pushed::Entry(_)));
+        if self.was_handled(offset, pushed) {
+            if offset + line.len() as u64 + 1 > self.record.offset {
+                self.pass_over(offset, pushed);
                 self.move_cursor(offset, line);
             }
             return Ok(());
         }
+        let was_taken = self.was_taken(offset, pushed);
         self.move_cursor(offset, line);
-        let Pushed::Entry(ix) = pushed else { return Ok(()) };
+        match pushed {
+            Pushed::Entry(ix) if !was_taken => self.take_entry(world, ix, each),
+            _ => Ok(()),
+        }
+    }
+
+    /// An entry behind the cursor that counts as handled: because this is a copy, or because it is known.
+    fn pass_over(&mut self, offset: u64, pushed: Pushed) {
+        let Pushed::Entry(ix) = pushed else { return };
+        self.record.skipped += u64::from(self.is_before_cursor(offset));
+        self.note_handled(ix);
+    }
+
+    /// An entry that was never handled.
+    pub(super) fn take_entry(
+        &mut self,
+        world: &World,
+        ix: EntryIx,
+        each: &mut impl FnMut(&mut Session, EntryIx) -> Result<(), StepError>,
+    ) -> Result<(), StepError> {
+        self.note_handled(ix);
         if self.is_history(world, ix) {
             self.tally.history += 1;
             self.record.skipped += 1;
@@ -311,25 +317,7 @@ impl Session {
         self.record.entries = self.record.entries.max(self.tree.entries().len() as u64);
         self.record.last_line = line_hash(line);
         self.record.last_line_at = offset;
-    }
-
-    /// Whether a line was handled before this session was loaded. Where the last handled line is not at its place any
-    /// more (Pi's migration in place), the count of entries decides.
-    fn was_handled(&mut self, offset: u64, line: &[u8]) -> bool {
-        if let Some((at, hash, entries)) = &self.last_handled {
-            let (end, is_there) = (offset + line.len() as u64 + 1, offset == *at && line_hash(line) == *hash);
-            // In a file that is as it was, no other line reaches into the bytes of that one.
-            if offset < self.handled_to && end > *at && !is_there {
-                self.handled_count = Some(*entries);
-            }
-            if end > *at {
-                self.last_handled = None;
-            }
-        }
-        match self.handled_count {
-            Some(count) => self.tree.entries().len() as u64 <= count,
-            None => offset < self.handled_to,
-        }
+        self.record.unended = self.record.unended.take().filter(|line| line.at > offset);
     }
 
     pub(super) fn is_history(&self, world: &World, ix: EntryIx) -> bool {
@@ -340,20 +328,26 @@ impl Session {
         let header = self.tree.header().filter(|header| header.parent_session.is_some());
         let inherited = header.and_then(|header| header.time_ms()).is_some_and(|made| time < made);
         let copied = self.copied_ms.is_some_and(|met| time < met);
-        inherited || copied || time < world.journal.first_start_ms() - GRACE_MS
+        // A clock that was set back behind the first start makes nothing that is written now a thing of the past.
+        let first = world.journal.first_start_ms().min(super::world::now_ms());
+        inherited || copied || time < first - GRACE_MS
     }
 
     /// Collects the receipts among the lines that are about to be read, so that nothing they speak of is run again.
     fn look_ahead(&mut self, reading: &Reading) -> std::io::Result<()> {
-        let finder = memchr::memmem::Finder::new(b"pi-graft.run");
-        let receipts = &mut self.receipts;
         reading.lines(self.read_to, |_, line| {
-            if finder.find(line).is_some() {
-                receipts.extend(receipt_in(line).map(|r| (r.plugin, r.handler, r.trigger)));
-            }
+            self.note_receipt(line);
             true
         })?;
         Ok(())
+    }
+
+    /// Remembers what a line says was done, if it is a receipt.
+    pub(super) fn note_receipt(&mut self, line: &[u8]) {
+        static FINDER: LazyLock<Finder<'_>> = LazyLock::new(|| Finder::new(b"pi-graft.run"));
+        if FINDER.find(line).is_some() {
+            self.receipts.extend(receipt_in(line).map(|r| (r.plugin, r.handler, r.trigger)));
+        }
     }
 
     /// Whether the file or the store already holds what this run would propose.
@@ -418,8 +412,10 @@ impl Session {
 
     /// Keeps the cursor, and what was run and proposed on the way to it, in one transaction.
     pub(super) fn save(&mut self, world: &World, batches: Vec<Batch>) -> Result<(), StepError> {
+        self.record.has_old_ids = self.tree.header().is_some_and(|header| header.version == Version::V1);
+        let (at, fresh) = self.take_fresh();
         let runs = world.to_keep(&self.runs, &batches);
-        let moved = Moved { batches, runs, failed: &self.changes };
+        let moved = Moved { batches, runs, failed: &self.changes, handled: (at, &fresh) };
         let keep = || world.journal.record(self.key, &self.record, moved);
         let (key, recorded) = world.feed().keep(runs, |id| world.path_of(id), keep)?;
         self.runs.clear();
@@ -436,16 +432,10 @@ impl Session {
         !self.pending.is_empty() || !self.record.later.is_empty()
     }
 
-    /// Somebody else wrote: the quiet begins with the file's time, or now where that lies ahead of our clock.
-    pub(super) fn note_writing(&mut self) {
+    /// Somebody else wrote: the quiet begins with the file's time.
+    pub(super) fn note_writing(&mut self, world: &World) {
         let written = self.reading.metadata().and_then(|meta| meta.modified());
-        let now = super::world::now_ms();
-        self.quiet_from_ms = written.map_or(now, |time| unix_ms(time).min(now));
-    }
-
-    /// Bytes behind the last whole line: a line that is being written, or was torn.
-    pub(super) fn unfinished_line(&self) -> bool {
-        self.reading.metadata().is_ok_and(|meta| meta.len() > self.read_to)
+        self.quiet.broken(written.map_or(Duration::ZERO, |time| world.age(time)));
     }
 }
 
@@ -469,6 +459,11 @@ fn blank_record(path: &Path, id: &str, reading: &Reading) -> SessionRecord {
         bridged: Vec::new(),
         gone_ms: None,
         grafts: Default::default(),
+        ids: 0,
+        by_id: false,
+        has_old_ids: false,
+        unended: None,
+        lost_ms: None,
     }
 }
 
@@ -492,6 +487,6 @@ fn receipt_in(line: &[u8]) -> Option<Receipt> {
     is_receipt.then(|| Receipt::parse(entry.get("data")?)).flatten()
 }
 
-fn line_hash(line: &[u8]) -> String {
+pub(super) fn line_hash(line: &[u8]) -> String {
     Sha256::digest(line).iter().map(|byte| format!("{byte:02x}")).collect()
 }

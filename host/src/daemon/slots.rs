@@ -162,6 +162,7 @@ impl Daemon {
             self.summary.failed.insert(path.to_path_buf(), error.to_string());
             self.wake_at(path, Instant::now() + pause);
         } else if matches!(error, StepError::Replaced(_)) && self.slot(path).failures < 3 {
+            debug!("{error}");
             self.slot(path).again = true;
         } else {
             self.forget(path);

@@ -10,7 +10,7 @@ use crate::deliver::append::{Direct, Outcome, Recovery, deliver, recover};
 use crate::deliver::presence::Presence;
 use crate::deliver::rejoin::is_rejoin;
 use crate::deliver::settle::{self, State, Verdict};
-use crate::files::append::{Mtime, Place};
+use crate::files::append::Mtime;
 use crate::files::{FilesError, locate};
 use crate::journal::{Batch, Intent, Recorded, RunRecord};
 
@@ -49,6 +49,11 @@ pub struct Next {
 }
 
 impl Next {
+    /// Look again at once.
+    pub(super) fn soon(why: &'static str) -> Next {
+        Next { after: Some(Duration::ZERO), waiting: Some(why), ..Next::default() }
+    }
+
     /// Failed runs are tried again after so much time.
     fn look_again(&mut self, after: Option<Duration>) {
         self.after = self.after.into_iter().chain(after).min();
@@ -67,10 +72,12 @@ impl Session {
         self.check_file()?;
         self.look_around(world);
         let first = self.read_to == 0;
-        if self.read_new(world)? || first {
-            self.note_writing();
+        if self.read_new(world)? | self.tail_changed() || first {
+            self.note_writing(world);
         }
+        self.quiet.looked();
         self.recover(world)?;
+        self.watch_lost(world)?;
         self.note_bridges(world, &bell)?;
         self.note_leaves(world, &bell.bridges)?;
         self.inherit(world)?;
@@ -164,6 +171,9 @@ impl Session {
 
     /// Delivers what can be delivered now, and says what the rest waits for.
     fn settle(&mut self, world: &World) -> Result<Next, StepError> {
+        if let Some(next) = self.wait_for_end(world)? {
+            return Ok(next);
+        }
         let waits = !self.pending.is_empty() || !self.record.later.is_empty();
         if (!waits && !self.record.grafts.misplaced) || world.settings.dry_run {
             return Ok(Next::default());
@@ -176,10 +186,6 @@ impl Session {
         }
         if self.may_be_bridged(world) {
             return Ok(Next { after: Some(HELD_PAUSE), waiting: Some(UNBRIDGED), ..Next::default() });
-        }
-        if self.unfinished_line() {
-            let after = Some(world.settings.times.settle);
-            return Ok(Next { after, waiting: Some("the last line is not finished"), ..Next::default() });
         }
         if let Some(next) = self.lead_back(world)? {
             return Ok(next);
@@ -194,7 +200,7 @@ impl Session {
             return Ok(Next { after, seen, waiting: waits.then_some(waiting), ..Next::default() });
         }
         let presence = self.look(world);
-        let next = match settle::verdict(state, presence, self.quiet(), &world.settings.times) {
+        let next = match settle::verdict(state, presence, self.quiet.lasts(), &world.settings.times) {
             Verdict::Settled => self.deliver_all(world)?,
             Verdict::Wait(rest, why) => Next { after: Some(rest), waiting: Some(why), ..Next::default() },
             Verdict::Held(why) => {
@@ -204,11 +210,6 @@ impl Session {
             }
         };
         Ok(Next { seen: Some((state, presence)), ..next })
-    }
-
-    pub(super) fn quiet(&self) -> Duration {
-        let quiet = now_ms().saturating_sub(self.quiet_from_ms);
-        Duration::from_millis(u64::try_from(quiet).unwrap_or(0))
     }
 
     /// Everything pending on the leaf's branch, in order, then the `on-settled` runs.
@@ -244,7 +245,7 @@ impl Session {
         // Whoever had a bridge here is gone: from now on the grafts are ours.
         self.record.bridged.clear();
         let branch = Branch::of_leaf(&self.tree, self.source())?;
-        let place = Place::new(self.reading.id(), self.read_to);
+        let place = self.place();
         let mtime = if locate::is_newest(&self.path) { Mtime::Move } else { Mtime::Keep };
         let mut direct =
             Direct { disk: world.disk.as_ref(), journal: &world.journal, now_ms: now_ms(), random: &mut random };
@@ -268,7 +269,7 @@ impl Session {
                 }
                 self.read_own(world)?;
                 if landed.between > 0 || !self.ends_in(ids.last()) {
-                    self.note_writing();
+                    self.note_writing(world);
                     return Ok(Some(WROTE));
                 }
             }

@@ -17,6 +17,7 @@ use crate::sandbox::Plugin;
 use super::feed::Feed;
 use super::known::Known;
 pub use super::known::Met;
+use super::quiet::Steady;
 use super::settings::Settings;
 use super::suspended::Suspended;
 
@@ -66,7 +67,7 @@ struct Shared {
     suspended: Mutex<Suspended>,
     feed: Feed,
     ending: AtomicBool,
-    began: Instant,
+    steady: Steady,
     paused: AtomicBool,
     processes: Mutex<Option<(Instant, Arc<Processes>)>>,
     bridged: Mutex<HashSet<PathBuf>>,
@@ -104,7 +105,7 @@ impl World {
             known: Mutex::new(Known::new(sessions)),
             feed: Feed::default(),
             ending: AtomicBool::new(false),
-            began: Instant::now(),
+            steady: Steady::begin(),
             paused: AtomicBool::new(false),
             processes: Mutex::new(None),
             bridged: Mutex::default(),
@@ -185,7 +186,13 @@ impl World {
     /// Whether it started so recently that bridges may not have come back yet.
     #[must_use]
     pub fn is_young(&self) -> bool {
-        self.shared.began.elapsed() < BRIDGES_COME_BACK
+        self.shared.steady.elapsed() < BRIDGES_COME_BACK
+    }
+
+    /// How long ago at least something was written that has this time, whatever was done to the clock.
+    #[must_use]
+    pub fn age(&self, written: SystemTime) -> Duration {
+        self.shared.steady.age(written)
     }
 
     fn bridged(&self) -> MutexGuard<'_, HashSet<PathBuf>> {

@@ -173,7 +173,8 @@ fn unwritable(path: &Path) -> impl FnOnce(io::Error) -> FilesError + '_ {
 fn check(disk: &dyn Disk, file: &File, path: &Path, place: Place, bytes: &[u8]) -> Result<Metadata, FilesError> {
     let meta = disk.stat(file).map_err(unwritable(path))?;
     let same = FileId::of(&meta) == place.file && meta.len() == place.len;
-    let can_follow = || Ok(ends_in(disk, file, place)? && (bytes.starts_with(b"\n") || ends_line(disk, file, place.len)?));
+    let can_follow =
+        || Ok(ends_in(disk, file, place)? && (bytes.starts_with(b"\n") || ends_line(disk, file, place.len)?));
     if same && can_follow().map_err(unwritable(path))? {
         return Ok(meta);
     }
