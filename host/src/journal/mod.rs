@@ -16,6 +16,7 @@
 mod failed;
 mod grafted;
 mod held;
+mod ids;
 mod log;
 mod record;
 mod store;
@@ -23,8 +24,9 @@ mod used;
 
 pub use failed::{Change, FailedRun, Passed, Standing};
 pub use grafted::{GraftRecord, Hold};
+pub use ids::fingerprint;
 pub use log::Keep;
 pub use record::{
-    About, Batch, Given, Handler, Intent, Note, Process, Refused, RunRecord, SessionKey, SessionRecord, Text,
+    About, Batch, Given, Handler, Intent, Note, Process, Refused, RunRecord, SessionKey, SessionRecord, Text, Unended,
 };
 pub use store::{Journal, JournalError, Moved, Recorded};

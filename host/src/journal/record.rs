@@ -54,6 +54,30 @@ pub struct SessionRecord {
     /// What is known of its grafts beyond what the file tells.
     #[serde(default)]
     pub grafts: Box<GraftRecord>,
+    /// How many ids of entries that were handled are kept, in the order in which they were.
+    #[serde(default)]
+    pub ids: u64,
+    /// The file was shortened or rewritten once: from then on it is by their ids that entries are known as handled.
+    #[serde(default)]
+    pub by_id: bool,
+    /// The file is of version 1, whose ids do not last.
+    #[serde(default)]
+    pub has_old_ids: bool,
+    /// The entry that was handled although its line had no end yet.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub unended: Option<Unended>,
+    /// Since when something is pending for entries that are not in the file any more, Unix milliseconds.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub lost_ms: Option<i64>,
+}
+
+/// An entry that was handled although its line, the last one, had no `\n` (S2.4). The cursor stands before it.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Unended {
+    /// Where its line begins.
+    pub at: u64,
+    /// Its id.
+    pub id: String,
 }
 
 /// A process, known again by its number and when it started, since numbers are given out anew.

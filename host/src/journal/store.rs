@@ -9,6 +9,7 @@ use serde::de::DeserializeOwned;
 
 use super::failed::{self, Change};
 use super::held::Held;
+use super::ids;
 use super::log;
 use super::record::{Batch, Intent, RunRecord, SessionKey, SessionRecord};
 use super::used::USED;
@@ -70,6 +71,8 @@ pub struct Moved<'a> {
     pub runs: &'a [RunRecord],
     /// Runs that failed, and such as are done with.
     pub failed: &'a [Change],
+    /// How many ids of handled entries were kept before, and the fingerprints of those that come behind them.
+    pub handled: (u64, &'a [u64]),
 }
 
 /// A batch that is in the journal. Only the journal makes one, and delivery uses it up.
@@ -192,6 +195,14 @@ impl Journal {
         .collect()
     }
 
+    /// The fingerprints of the first `count` ids that were handled in a session; as many of them as were kept.
+    ///
+    /// # Errors
+    /// [`JournalError::Failed`].
+    pub fn handled(&self, session: SessionKey, count: u64) -> Result<Vec<u64>> {
+        ids::get(&self.db.read()?, session, count)
+    }
+
     /// Moves a session's cursor and keeps what the runs on the way proposed, in one transaction. It is on the disk when
     /// something was proposed; a mere move may be lost and is then made again, by runs that propose nothing. A session
     /// without a key gets one in the same transaction: a cursor that stood alone would lose what belongs to it.
@@ -204,12 +215,13 @@ impl Journal {
         record: &SessionRecord,
         moved: Moved<'_>,
     ) -> Result<(SessionKey, Vec<Recorded>)> {
-        let Moved { batches, runs, failed } = moved;
+        let Moved { batches, runs, failed, handled: (at, handled) } = moved;
         let durability = if batches.is_empty() { Durability::None } else { Durability::Immediate };
         self.write(durability, |txn| {
             let session = self.put_session(txn, session, record)?;
             log::put(txn, runs)?;
             failed::put(txn, session, failed)?;
+            ids::put(txn, session, at, handled)?;
             let recorded = batches.into_iter().map(|batch| put_pending(txn, session, batch));
             Ok((session, recorded.collect::<Result<_>>()?))
         })
@@ -364,7 +376,8 @@ fn prepare(db: &Database, now_ms: i64) -> Result<i64> {
         }
         meta.insert("layout", LAYOUT).map_err(JournalError::failed)?;
         let first = meta.get("first-start").map_err(JournalError::failed)?.and_then(|v| v.value().parse().ok());
-        let first = first.unwrap_or(now_ms);
+        // A clock that has been set back since: what is written from now on is not older than the first start.
+        let first = first.unwrap_or(now_ms).min(now_ms);
         meta.insert("first-start", first.to_string().as_str()).map_err(JournalError::failed)?;
         first
     };
