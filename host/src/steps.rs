@@ -5,12 +5,18 @@ use std::path::{Path, PathBuf};
 use std::sync::OnceLock;
 use std::time::Duration;
 
+use std::cell::RefCell;
+
 /// The environment variable that names the step at which the process ends at once.
 pub const DIE_AT: &str = "PI_GRAFT_TEST_DIE_AT";
 
 /// The environment variable that names a step and a directory, with a `=` between: at that step the directory is made, and
 /// waited for until somebody has removed it.
 pub const WAIT_AT: &str = "PI_GRAFT_TEST_WAIT_AT";
+
+thread_local! {
+    static UNWIND_AT: RefCell<Option<String>> = const { RefCell::new(None) };
+}
 
 /// A step was reached. Ends the process without any clean-up if a test has asked for it, or waits.
 pub fn reached(step: &str) {
@@ -23,6 +29,16 @@ pub fn reached(step: &str) {
     if let Some((_, dir)) = WAIT.get_or_init(waits).as_ref().filter(|(at, _)| at == step) {
         wait_for(dir);
     }
+    UNWIND_AT.with_borrow_mut(|at| {
+        if at.take_if(|at| at == step).is_some() {
+            std::panic::resume_unwind(Box::new("a test ends here"));
+        }
+    });
+}
+
+/// The next time this thread reaches `step`, it unwinds: for tests that go on in the same process.
+pub fn unwind_at(step: Option<&str>) {
+    UNWIND_AT.set(step.map(str::to_owned));
 }
 
 fn wait_for(dir: &Path) {

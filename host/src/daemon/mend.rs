@@ -33,8 +33,8 @@ impl Session {
             let (batch, found) = (recorded.batch(), receipts(branch, recorded.batch())?);
             if found.iter().any(|found| found.complete) {
                 self.taken(world, batch)?;
-            } else if let Some(half) = found.iter().find(|found| found.receipt.batch == batch.id) {
-                self.go_on_with(world, &recorded, branch, half.place)?;
+            } else {
+                self.go_on_with(world, &recorded, branch, &halves(&found, batch))?;
             }
         }
         Ok(())
@@ -53,16 +53,26 @@ impl Session {
         self.drop_pending(world, &batch.id)
     }
 
-    fn go_on_with(&mut self, world: &World, half: &Recorded, branch: &Branch, place: u32) -> Result<(), StepError> {
-        let batch = half.batch();
+    fn go_on_with(
+        &mut self,
+        world: &World,
+        half: &Recorded,
+        branch: &Branch,
+        halves: &[&Found],
+    ) -> Result<(), StepError> {
+        let Some(first) = halves.first().map(|found| &found.receipt.batch) else { return Ok(()) };
+        let (batch, places) = (half.batch(), halves.iter().map(|found| found.place).collect::<Vec<_>>());
         // What cannot be read as drafts any more is told as stale when it is delivered.
         let Ok(drafts) = Draft::list_from_json(&batch.drafts) else { return Ok(()) };
-        let missing = receipt::missing(branch, place, &drafts)?;
+        let missing = receipt::missing_behind(branch, &places, &drafts)?;
         if missing.is_empty() {
             return self.taken(world, batch);
         }
+        if missing.len() == drafts.len() && *first != batch.id {
+            return Ok(());
+        }
         let missing: Vec<String> = missing.iter().map(|index| drafts[*index as usize].to_json()).collect();
-        let (id, made_ms, continues) = (batch_id(), now_ms(), Some(batch.id.clone()));
+        let (id, made_ms, continues) = (batch_id(), now_ms(), Some(first.clone()));
         let rest = Batch { id, made_ms, continues, drafts: format!("[{}]", missing.join(",")), ..batch.clone() };
         let text = format!("{} of {} drafts are missing; batch {} brings them", missing.len(), drafts.len(), rest.id);
         warn!(session = %self.path.display(), batch = batch.id, "torn: {text}");
@@ -71,9 +81,17 @@ impl Session {
             (now_ms(), &self.record.session_id, format!("what is missing of batch {}", batch.id));
         self.runs.push(RunRecord::of_batch(at_ms, session, &rest, "continues", why).with_drafts(&rest.drafts));
         let rest = world.journal.replace(half, rest)?;
+        crate::steps::reached("replaced");
         self.pending.iter_mut().filter(|known| *known == half).for_each(|known| *known = rest.clone());
         Ok(())
     }
+}
+
+/// The receipts of which a batch can be the rest: its own, or, for one of a store that does not know of it, those of what
+/// another store proposed for the same trigger and could not finish.
+fn halves<'a>(found: &'a [Found], batch: &Batch) -> Vec<&'a Found> {
+    let own: Vec<&Found> = found.iter().filter(|found| found.receipt.batch == batch.id).collect();
+    if own.is_empty() && batch.continues.is_none() { found.iter().collect() } else { own }
 }
 
 fn receipts(branch: &Branch, batch: &Batch) -> Result<Vec<Found>, StepError> {

@@ -214,7 +214,11 @@ pub fn recover(
         return Ok(Recovery::Done);
     }
     let none_or_some = if found.is_empty() { Recovery::Withdrawn } else { Recovery::Partial };
-    let Some(offset) = begins_at(reading, intent, path)? else { return Ok(none_or_some) };
+    let Some(offset) = begins_at(reading, intent, path)? else {
+        // Making room may have moved the time.
+        settle_down(disk, path, intent.place.len, intent.keep)?;
+        return Ok(none_or_some);
+    };
     let lines = lines_of(intent);
     if !complete(disk, path, offset, lines)? {
         return Ok(none_or_some);

@@ -1,0 +1,363 @@
+//! The table of states of `deliver::append`, walked through: every system call of a delivery fails, at every place, in
+//! every way; and the process ends at every labelled step. Then the disk is well again, and what was proposed must be in
+//! the file: all of it, once, and not one line torn.
+
+use std::fs::{self, File, Metadata};
+use std::io;
+use std::panic::{AssertUnwindSafe, catch_unwind, resume_unwind};
+use std::path::{Path, PathBuf};
+use std::sync::Arc;
+use std::sync::atomic::{AtomicUsize, Ordering};
+use std::time::{Duration, SystemTime};
+
+use pi_graft::daemon::links::Bell;
+use pi_graft::daemon::session::Session;
+use pi_graft::daemon::settings::Settings;
+use pi_graft::daemon::world::World;
+use pi_graft::deliver::settle::Times;
+use pi_graft::files::disk::{Disk, RealDisk};
+use pi_graft::journal::{Batch, Journal};
+use pi_graft::pi::PiFiles;
+use pi_graft::steps;
+use pi_session::Tree;
+use pi_session::branch::Branch;
+
+const HEADER: &str = r#"{"type":"session","version":3,"id":"s","timestamp":"2026-01-01T00:00:00.000Z","cwd":"/work"}"#;
+const USER: &str = r#"{"type":"message","id":"00000001","parentId":null,"timestamp":"2026-01-01T00:00:01.000Z","message":{"role":"user","content":"x"}}"#;
+const ANSWER: &str = r#"{"type":"message","id":"00000002","parentId":"00000001","timestamp":"2026-01-01T00:00:02.000Z","message":{"role":"assistant","content":[{"type":"text","text":"y"}],"stopReason":"stop"}}"#;
+const DRAFTS: &str = r#"[{"type":"custom","customType":"one"},{"type":"custom","customType":"two"},{"type":"custom_message","customType":"three","content":"z","display":true}]"#;
+
+/// What goes wrong.
+#[derive(Clone, Copy, Debug)]
+enum Fault {
+    /// The call fails so.
+    Fails(io::ErrorKind),
+    /// The call fails, and so does every one behind it.
+    AllFail(io::ErrorKind),
+    /// So much of a write is done, in hundredths, and then the disk is dead.
+    Short(usize),
+    /// So much of a write is done, in hundredths, and then the process ends.
+    ShortThenEnd(usize),
+    /// The process ends before the call.
+    Ends,
+    /// What is read is not what is there.
+    Misread,
+}
+
+impl Fault {
+    /// The first call that it makes sense for: a write comes behind open, lock, stat, the last bytes, room.
+    fn from(self) -> usize {
+        if matches!(self, Fault::Short(_) | Fault::ShortThenEnd(_)) { 5 } else { 0 }
+    }
+}
+
+struct Failing {
+    fault: Fault,
+    at: usize,
+    calls: Arc<AtomicUsize>,
+}
+
+impl Failing {
+    /// Counts a call. True if it is the one that goes wrong.
+    fn is_due(&self) -> io::Result<bool> {
+        let call = self.calls.fetch_add(1, Ordering::SeqCst);
+        match self.fault {
+            Fault::Fails(kind) if call == self.at => Err(kind.into()),
+            Fault::AllFail(kind) if call >= self.at => Err(kind.into()),
+            Fault::Short(_) if call > self.at => Err(io::ErrorKind::StorageFull.into()),
+            Fault::Ends if call == self.at => resume_unwind(Box::new("the process ends")),
+            _ => Ok(call == self.at),
+        }
+    }
+}
+
+impl Disk for Failing {
+    fn open(&self, path: &Path) -> io::Result<File> {
+        self.is_due()?;
+        RealDisk.open(path)
+    }
+
+    fn lock(&self, file: &File) -> io::Result<()> {
+        self.is_due()?;
+        RealDisk.lock(file)
+    }
+
+    fn stat(&self, file: &File) -> io::Result<Metadata> {
+        self.is_due()?;
+        RealDisk.stat(file)
+    }
+
+    fn read(&self, file: &File, offset: u64, len: usize) -> io::Result<Vec<u8>> {
+        let wrong = self.is_due()? && matches!(self.fault, Fault::Misread);
+        let bytes = RealDisk.read(file, offset, len)?;
+        Ok(if wrong { vec![b'?'; bytes.len()] } else { bytes })
+    }
+
+    fn allocate(&self, file: &File, offset: u64, len: u64) -> io::Result<()> {
+        self.is_due()?;
+        RealDisk.allocate(file, offset, len)
+    }
+
+    fn write(&self, file: &File, bytes: &[u8]) -> io::Result<usize> {
+        let due = self.is_due()?;
+        match self.fault {
+            Fault::Short(part) if due => RealDisk.write(file, &bytes[..(bytes.len() * part / 100).max(1)]),
+            Fault::ShortThenEnd(part) if due => {
+                RealDisk.write(file, &bytes[..(bytes.len() * part / 100).max(1)])?;
+                resume_unwind(Box::new("the process ends"))
+            }
+            _ => RealDisk.write(file, bytes),
+        }
+    }
+
+    fn sync(&self, file: &File) -> io::Result<()> {
+        self.is_due()?;
+        RealDisk.sync(file)
+    }
+
+    fn set_modified(&self, file: &File, time: SystemTime) -> io::Result<()> {
+        self.is_due()?;
+        RealDisk.set_modified(file, time)
+    }
+}
+
+/// How the session stands before the delivery.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum Stands {
+    Ended,
+    /// Its last line lacks the line end.
+    Unended,
+    /// It is not the newest of its directory.
+    Old,
+}
+
+struct Scene {
+    dir: tempfile::TempDir,
+    before: String,
+    stands: Stands,
+}
+
+impl Scene {
+    /// A session with one batch of three drafts that is pending.
+    fn new(stands: Stands) -> Scene {
+        let dir = tempfile::tempdir().expect("a folder");
+        let end = if stands == Stands::Unended { "" } else { "\n" };
+        let before = format!("{HEADER}\n{USER}\n{ANSWER}{end}");
+        let scene = Scene { dir, before, stands };
+        fs::write(scene.session(), &scene.before).expect("a session");
+        if stands == Stands::Old {
+            fs::write(scene.dir.path().join("newer.jsonl"), "").expect("a newer one");
+        }
+        File::options().append(true).open(scene.session()).and_then(|f| f.set_modified(old())).expect("its time");
+        scene.propose("state", "aaaaaaaaaaaaaaaa");
+        fs::copy(scene.store("state"), scene.dir.path().join("yesterday")).expect("yesterday's store");
+        scene
+    }
+
+    fn session(&self) -> PathBuf {
+        self.dir.path().join("s.jsonl")
+    }
+
+    fn store(&self, state: &str) -> PathBuf {
+        self.dir.path().join(state).join("state.redb")
+    }
+
+    fn world(&self, state: &str, disk: Box<dyn Disk>) -> World {
+        let dir = self.dir.path().join(state);
+        fs::create_dir_all(&dir).expect("a state directory");
+        let journal = Journal::open(&dir, 0).expect("the store");
+        let settings = Settings {
+            roots: vec![self.dir.path().to_path_buf()],
+            by_path: Box::new(|_| true),
+            by_cwd: Box::new(|_| true),
+            times: Times { settle: Duration::ZERO, live_hold: Duration::ZERO },
+            turn_end: Duration::ZERO,
+            backfill: false,
+            fresh: Vec::new(),
+            dry_run: false,
+            closed: true,
+            // Nobody loads a plugin here; what it has pending is delivered all the same.
+            unloaded: vec!["noter".to_owned()],
+            keep_runs: Duration::MAX,
+            pi: PiFiles::new(None),
+            models: Arc::default(),
+        };
+        World::new(journal, Vec::new(), settings, disk).expect("a world")
+    }
+
+    /// Puts the batch into a store, as a run on the user's message would.
+    fn propose(&self, state: &str, id: &str) {
+        let world = self.world(state, Box::new(RealDisk));
+        step(&world, &self.session()).expect("read");
+        let (key, record) = world.journal.sessions().expect("the sessions").remove(0);
+        let batch: Batch = serde_json::from_value(serde_json::json!({
+            "id": id, "plugin": "noter", "version": "1", "digest": "d", "handler": "on-entry", "reason": "entry",
+            "trigger": "00000001", "drafts": DRAFTS, "made_ms": 0,
+        }))
+        .expect("a batch");
+        let _ = world.journal.record(Some(key), &record, vec![batch], &[]).expect("kept");
+    }
+
+    /// Steps until nothing is pending any more.
+    fn recover(&self, state: &str) {
+        let world = self.world(state, Box::new(RealDisk));
+        for _ in 0..8 {
+            step(&world, &self.session()).expect("a disk that is well");
+        }
+        assert_eq!(world.journal.sessions_with_pending().expect("readable"), [], "nothing waits any more");
+        assert_eq!(world.journal.intents().expect("readable").len(), 0);
+    }
+
+    /// All of it is there, once, behind what was there before.
+    fn assert_grafted(&self, what: &str, torn_lines: usize) {
+        let text = fs::read_to_string(self.session()).expect("text");
+        assert!(text.starts_with(&self.before), "{what}: {text}");
+        let tree = Arc::new(Tree::from_bytes(text.as_bytes()));
+        let problems: Vec<_> = tree.problems().iter().map(|problem| problem.rule).collect();
+        assert!(
+            problems.len() <= torn_lines && problems.iter().all(|rule| *rule == "S2.2"),
+            "{what}: {problems:?} {text}"
+        );
+        let branch = Branch::of_leaf(&tree, Arc::new(text.clone().into_bytes())).expect("a branch");
+        assert_eq!(branch.len() as usize, tree.entries().len(), "{what}: all on one branch: {text}");
+        for kind in ["one", "two", "three"] {
+            let there = tree.entries().iter().filter(|entry| tree.word(entry) == kind).count();
+            assert_eq!(there, 1, "{what}: {kind}: {text}");
+        }
+    }
+
+    /// An old session does not become the newest of its directory by a graft (S13.3).
+    fn assert_old(&self, what: &str) {
+        if self.stands == Stands::Old {
+            let time = fs::metadata(self.session()).and_then(|meta| meta.modified()).expect("its time");
+            assert_eq!(time, old(), "{what}: an old session is not the newest now");
+        }
+    }
+}
+
+fn old() -> SystemTime {
+    SystemTime::UNIX_EPOCH + Duration::from_secs(1_767_225_700)
+}
+
+/// One step of a session that is read anew, as after a failure.
+fn step(world: &World, path: &Path) -> Result<(), String> {
+    let session = Session::open(world, path).map_err(|e| e.to_string())?;
+    session.expect("a session").step(world, Bell::default()).map(drop).map_err(|e| e.to_string())
+}
+
+/// A step that may unwind; what was in memory is gone then.
+fn step_to_the_end(scene: &Scene, disk: Box<dyn Disk>) {
+    let world = scene.world("state", disk);
+    let _ = catch_unwind(AssertUnwindSafe(|| step(&world, &scene.session())));
+}
+
+#[test]
+fn every_call_of_a_delivery_may_fail_in_every_way() {
+    use io::ErrorKind::{Other, PermissionDenied, QuotaExceeded, ReadOnlyFilesystem, StorageFull};
+    let mut faults = vec![Fault::Ends, Fault::Misread, Fault::AllFail(Other), Fault::AllFail(StorageFull)];
+    faults.extend([Other, PermissionDenied, QuotaExceeded, ReadOnlyFilesystem, StorageFull].map(Fault::Fails));
+    faults.extend([0, 20, 50, 75, 99].map(Fault::Short));
+    faults.extend([0, 20, 50, 75, 99].map(Fault::ShortThenEnd));
+    for stands in [Stands::Ended, Stands::Unended, Stands::Old] {
+        for fault in &faults {
+            let mut walked = 0;
+            for at in fault.from().. {
+                let scene = Scene::new(stands);
+                let calls = Arc::new(AtomicUsize::new(0));
+                step_to_the_end(&scene, Box::new(Failing { fault: *fault, at, calls: Arc::clone(&calls) }));
+                scene.recover("state");
+                let what = format!("{stands:?}, {fault:?} at call {at}");
+                scene.assert_grafted(&what, 0);
+                if matches!(fault, Fault::Ends | Fault::ShortThenEnd(_)) {
+                    scene.assert_old(&what);
+                }
+                if calls.load(Ordering::SeqCst) <= at {
+                    break;
+                }
+                walked = at;
+            }
+            assert!(walked >= 6, "{fault:?}: only {walked} calls");
+        }
+    }
+}
+
+/// What stands in the store when the process comes back.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum Store {
+    Same,
+    /// A copy from before the delivery was put back.
+    Yesterdays,
+    /// Another pi-graft comes first, with a store of its own that holds the same proposal; then this one.
+    TwoOfThem,
+}
+
+fn comes_back(scene: &Scene, store: Store) {
+    match store {
+        Store::Same => {}
+        Store::Yesterdays => {
+            fs::copy(scene.dir.path().join("yesterday"), scene.store("state")).expect("put back");
+        }
+        Store::TwoOfThem => {
+            scene.propose("second", "bbbbbbbbbbbbbbbb");
+            scene.recover("second");
+        }
+    }
+    scene.recover("state");
+}
+
+#[test]
+fn the_process_may_end_at_every_labelled_step_and_come_back_to_any_store() {
+    for stands in [Stands::Ended, Stands::Unended, Stands::Old] {
+        for store in [Store::Same, Store::Yesterdays, Store::TwoOfThem] {
+            for label in ["intended", "written", "done"] {
+                let scene = Scene::new(stands);
+                steps::unwind_at(Some(label));
+                step_to_the_end(&scene, Box::new(RealDisk));
+                steps::unwind_at(None);
+                comes_back(&scene, store);
+                scene.assert_grafted(&format!("{stands:?}, {label}, {store:?}"), 0);
+                if store == Store::Same {
+                    scene.assert_old(label);
+                }
+            }
+        }
+    }
+}
+
+/// A write that was cut short at any place, and then a store that knows nothing of it: a line that was cut is ended and
+/// left behind, and whatever stands whole is not written again.
+#[test]
+fn a_write_that_was_cut_short_is_made_good_by_any_store() {
+    for store in [Store::Same, Store::Yesterdays, Store::TwoOfThem] {
+        for part in 0..100 {
+            let scene = Scene::new(Stands::Ended);
+            // The sixth call is the write: open, lock, stat, the last byte, room.
+            step_to_the_end(
+                &scene,
+                Box::new(Failing { fault: Fault::ShortThenEnd(part), at: 5, calls: Arc::default() }),
+            );
+            comes_back(&scene, store);
+            let torn = usize::from(store != Store::Same);
+            scene.assert_grafted(&format!("{part} of 100, {store:?}"), torn);
+        }
+    }
+}
+
+/// The recovery itself is interrupted at its own steps.
+#[test]
+fn a_recovery_may_be_cut_off_too() {
+    for (label, store) in [("completed", Store::Same), ("replaced", Store::Yesterdays)] {
+        let scene = Scene::new(Stands::Ended);
+        step_to_the_end(&scene, Box::new(Failing { fault: Fault::ShortThenEnd(75), at: 5, calls: Arc::default() }));
+        if store == Store::Yesterdays {
+            fs::copy(scene.dir.path().join("yesterday"), scene.store("state")).expect("put back");
+        }
+        for _ in 0..3 {
+            steps::unwind_at(Some(label));
+            step_to_the_end(&scene, Box::new(RealDisk));
+            steps::unwind_at(None);
+        }
+        scene.recover("state");
+        scene.assert_grafted(label, usize::from(store != Store::Same));
+    }
+}
