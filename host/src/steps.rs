@@ -1,11 +1,10 @@
 //! Labelled steps of a delivery, so that tests can end the process at each of them, as `kill -9` would, or have another write
 //! at that very moment.
 
+use std::cell::RefCell;
 use std::path::{Path, PathBuf};
 use std::sync::OnceLock;
 use std::time::Duration;
-
-use std::cell::RefCell;
 
 /// The environment variable that names the step at which the process ends at once.
 pub const DIE_AT: &str = "PI_GRAFT_TEST_DIE_AT";

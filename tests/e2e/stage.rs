@@ -169,6 +169,9 @@ impl Drop for Daemon {
     fn drop(&mut self) {
         let _ = self.child.kill();
         let _ = self.child.wait();
+        if std::thread::panicking() {
+            eprintln!("{}", fs::read_to_string(&self.log).unwrap_or_default());
+        }
     }
 }
 
