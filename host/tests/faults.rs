@@ -181,6 +181,8 @@ impl Scene {
             keep_runs: Duration::MAX,
             pi: PiFiles::new(None),
             models: Arc::default(),
+            network: Box::new(|_| None),
+            append_on_network: false,
         };
         World::new(journal, Vec::new(), settings, disk).expect("a world")
     }
@@ -213,7 +215,7 @@ impl Scene {
         let text = fs::read_to_string(self.session()).expect("text");
         assert!(text.starts_with(&self.before), "{what}: {text}");
         let tree = Arc::new(Tree::from_bytes(text.as_bytes()));
-        let problems: Vec<_> = tree.problems().iter().map(|problem| problem.rule).collect();
+        let problems: Vec<_> = tree.problems().iter().map(|problem| problem.rule()).collect();
         assert!(
             problems.len() <= torn_lines && problems.iter().all(|rule| *rule == "S2.2"),
             "{what}: {problems:?} {text}"

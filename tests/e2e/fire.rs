@@ -68,7 +68,7 @@ fn a_torn_last_line_is_ended_and_the_graft_hangs_on_the_last_whole_entry() {
     let file = Session::read(&path);
     assert_eq!(triggers(&file), [user, assistant.clone()]);
     assert_eq!(member(&file.customs("pi-graft.run")[0], &["parentId"]), assistant);
-    let problems: Vec<_> = file.tree.problems().iter().map(|problem| (problem.rule, problem.line)).collect();
+    let problems: Vec<_> = file.tree.problems().iter().map(|problem| (problem.rule(), problem.line)).collect();
     assert_eq!(problems, [("S2.2", 4)], "the torn line stands alone, and nothing else is wrong");
 }
 

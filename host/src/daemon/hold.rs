@@ -38,7 +38,7 @@ impl Session {
         if world.settings.closed {
             return None;
         }
-        let (look, quiet, times) = (self.look(world), self.quiet(), world.settings.times);
+        let (look, quiet, times) = (self.look(world), self.quiet.lasts(), world.settings.times);
         let grafts = &mut self.record.grafts;
         if let Some(hold) = &mut grafts.hold {
             hold.over |= look == Presence::Absent && !hold.unseen;

@@ -10,7 +10,7 @@ use tracing::{info, warn};
 use crate::deliver::append::Direct;
 use crate::deliver::presence::Presence;
 use crate::deliver::rejoin::{End, Led, rejoin};
-use crate::files::append::{Mtime, Place};
+use crate::files::append::Mtime;
 use crate::files::locate;
 use crate::journal::{Batch, SessionKey};
 
@@ -41,7 +41,7 @@ impl Session {
     }
 
     fn not_yet(&self, world: &World) -> Option<Next> {
-        let rest = world.settings.times.settle.saturating_sub(self.quiet());
+        let rest = world.settings.times.settle.saturating_sub(self.quiet.lasts());
         match self.look(world) {
             Presence::Here => Some(Next { after: Some(HELD_PAUSE), waiting: Some(LIVE), ..Next::default() }),
             _ if !rest.is_zero() => Some(Next { after: Some(rest), waiting: Some(MISPLACED), ..Next::default() }),
@@ -57,7 +57,7 @@ impl Session {
         batch: &Batch,
     ) -> Result<Option<Next>, StepError> {
         self.record.bridged.clear();
-        let place = Place { file: self.reading.id(), len: self.read_to };
+        let place = self.place();
         let mtime = if locate::is_newest(&self.path) { Mtime::Move } else { Mtime::Keep };
         let mut direct =
             Direct { disk: world.disk.as_ref(), journal: &world.journal, now_ms: now_ms(), random: &mut random };

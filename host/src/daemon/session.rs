@@ -276,7 +276,7 @@ impl Session {
         }
         if self.was_handled(offset, pushed) {
             if offset + line.len() as u64 + 1 > self.record.offset {
-                self.pass_over(offset, pushed);
+                self.pass_by(offset, pushed);
                 self.move_cursor(offset, line);
             }
             return Ok(());
@@ -290,7 +290,7 @@ impl Session {
     }
 
     /// An entry behind the cursor that counts as handled: because this is a copy, or because it is known.
-    fn pass_over(&mut self, offset: u64, pushed: Pushed) {
+    fn pass_by(&mut self, offset: u64, pushed: Pushed) {
         let Pushed::Entry(ix) = pushed else { return };
         self.record.skipped += u64::from(self.is_before_cursor(offset));
         self.note_handled(ix);

@@ -146,10 +146,7 @@ fn write(
     mtime: Mtime,
     left_out: Vec<String>,
 ) -> Result<Outcome, DeliverError> {
-    let mut bytes = composed.bytes();
-    if place.lacks_end() {
-        bytes.insert(0, b'\n');
-    }
+    let bytes = led_in(place, composed.bytes());
     let ids: Vec<String> = composed.entries().iter().map(|entry| entry.id.clone()).collect();
     let intent = Intent {
         batch: recorded.batch().clone(),
@@ -177,8 +174,16 @@ fn write(
     }
 }
 
+/// The lines that are to be written, behind the `\n` that the file lacks.
+pub(super) fn led_in(place: Place, mut lines: Vec<u8>) -> Vec<u8> {
+    if place.lacks_end() {
+        lines.insert(0, b'\n');
+    }
+    lines
+}
+
 /// The time that is put back, should this process not live to do it.
-fn time_to_keep(path: &Path, mtime: Mtime) -> Option<SystemTime> {
+pub(super) fn time_to_keep(path: &Path, mtime: Mtime) -> Option<SystemTime> {
     let keep = mtime == Mtime::Keep;
     keep.then(|| Reading::open(path).ok()?.metadata().ok()?.modified().ok()).flatten()
 }

@@ -24,7 +24,7 @@ use crate::files::FilesError;
 use crate::files::append::{Landed, Mtime, Place, append};
 use crate::journal::{Batch, Intent, SessionKey};
 
-use super::append::{DeliverError, Direct};
+use super::append::{DeliverError, Direct, led_in, time_to_keep};
 use super::labelled::Labelled;
 
 /// The reason of such a line in the journal.
@@ -76,16 +76,23 @@ pub fn rejoin(
         Ok(note) => note,
         Err(stale) => return Ok(Led::Impossible(stale)),
     };
-    let bytes = note.bytes();
+    let bytes = led_in(end.place, note.bytes());
     let batch = Batch { id, reason: REASON.to_owned(), drafts: "[]".to_owned(), ..misplaced.clone() };
     let ids = note.entries().iter().map(|entry| entry.id.clone()).collect();
     let text = String::from_utf8_lossy(&bytes).into_owned();
-    let intent = Intent { batch, path: end.path.to_path_buf(), place: end.place, ids, bytes: text };
+    let intent = Intent {
+        batch,
+        path: end.path.to_path_buf(),
+        place: end.place,
+        ids,
+        bytes: text,
+        keep: time_to_keep(end.path, end.mtime),
+    };
     direct.journal.intend_own(session, &intent)?;
     crate::steps::reached("rejoin-intended");
     let led = match append(&Labelled(direct.disk), end.path, end.place, &bytes, end.mtime) {
         Ok(landed) => Led::Back(landed),
-        Err(e @ (FilesError::Changed { .. } | FilesError::Busy { .. } | FilesError::NoRoom { .. })) => Led::Kept(e),
+        Err(e) if e.wrote_nothing() => Led::Kept(e),
         // Some of it may be in the file: the intent stays, and recovery looks.
         Err(e) => return Err(e.into()),
     };
