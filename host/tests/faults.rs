@@ -16,7 +16,7 @@ use pi_graft::daemon::settings::Settings;
 use pi_graft::daemon::world::World;
 use pi_graft::deliver::settle::Times;
 use pi_graft::files::disk::{Disk, RealDisk};
-use pi_graft::journal::{Batch, Journal};
+use pi_graft::journal::{Batch, Journal, Moved};
 use pi_graft::pi::PiFiles;
 use pi_graft::steps;
 use pi_session::Tree;
@@ -197,7 +197,8 @@ impl Scene {
             "trigger": "00000001", "drafts": DRAFTS, "made_ms": 0,
         }))
         .expect("a batch");
-        let _ = world.journal.record(Some(key), &record, vec![batch], &[]).expect("kept");
+        let _ =
+            world.journal.record(Some(key), &record, Moved { batches: vec![batch], ..Moved::default() }).expect("kept");
     }
 
     /// Steps until nothing is pending any more.
