@@ -27,8 +27,6 @@ pub use grafted::{GraftRecord, Hold};
 pub use ids::fingerprint;
 pub use log::Keep;
 pub use record::{
-pub use record::{
     About, Batch, Given, Handler, Intent, Note, Process, Refused, RunRecord, SessionKey, SessionRecord, Text, Unended,
-};
 };
 pub use store::{Journal, JournalError, Moved, Recorded};
