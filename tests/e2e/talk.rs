@@ -79,19 +79,20 @@ impl Talk {
     }
 
     pub fn answer(&mut self, content: &str, stop: &str) -> String {
+        let members = self.answer_members(content, stop);
+        self.message(&members)
+    }
+
+    fn answer_members(&self, content: &str, stop: &str) -> String {
         let (provider, model) = self.model;
-        self.message(&format!(
+        format!(
             r#""role":"assistant","content":[{content}],"api":"x","provider":"{provider}","model":"{model}","usage":{{"input":0,"output":0,"cacheRead":0,"cacheWrite":0,"totalTokens":0,"cost":{{"total":0}}}},"stopReason":"{stop}""#
-        ))
+        )
     }
 
     /// The line of a finished answer, not written.
     pub fn answer_line(&mut self, text: &str) -> (String, String) {
-        let (provider, model) = self.model;
-        let members = format!(
-            r#""role":"assistant","content":[{{"type":"text","text":{}}}],"api":"x","provider":"{provider}","model":"{model}","stopReason":"stop""#,
-            quoted(text)
-        );
+        let members = self.answer_members(&format!(r#"{{"type":"text","text":{}}}"#, quoted(text)), "stop");
         self.line("message", &format!(r#""message":{{{members},"timestamp":{}}}"#, now_ms()))
     }
 
