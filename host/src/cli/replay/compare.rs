@@ -93,7 +93,8 @@ mod tests {
         let before = told(10, "a", json!([]));
         assert_eq!(compare(&before, &told(10, "b", json!([]))), []);
         let changes = compare(&before, &told(11, "b", json!([{}])));
-        let said: Vec<_> = changes.iter().map(|c| (c.what.as_str(), c.now.clone())).collect();
+        let mut said: Vec<_> = changes.iter().map(|c| (c.what.as_str(), c.now.clone())).collect();
+        said.sort_by_key(|(what, _)| *what);
         assert_eq!(said, [("grafts", json!("1 of them")), ("plugins.p.fuel", json!(11))]);
     }
 

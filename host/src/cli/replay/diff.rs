@@ -143,7 +143,8 @@ fn keys(before: &[Message], after: &[Message]) -> (Vec<usize>, Vec<usize>) {
 }
 
 fn without_usage(message: &str) -> String {
-    let Ok(json) = Json::parse(message.as_bytes()) else { return message.to_owned() };
+    let json = Json::parse(message.as_bytes()).ok().filter(|json| json.members().next().is_some());
+    let Some(json) = json else { return message.to_owned() };
     let members = json.members().filter(|(key, _)| !key.is("usage"));
     members.map(|(key, value)| format!("{}:{},", key.text(), value.to_text())).collect()
 }
