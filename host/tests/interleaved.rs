@@ -48,12 +48,13 @@ impl Pi {
 
     fn write(&mut self) {
         let is_user = self.roll(2) == 0;
-        let (role, more) = if is_user { ("user", "") } else { ("assistant", r#","stopReason":"stop""#) };
+        let (role, more) = if is_user { ("user", "") } else { ("assistant", ANSWER) };
         let id = format!("pi-{}", self.lines.len());
         let parent = self.leaf.replace(id.clone()).map_or("null".to_owned(), |leaf| format!("{leaf:?}"));
         let (iso, text) = (time::iso(now_ms()), r#"{"type":"text","text":"hi"}"#);
         let line = format!(
-            r#"{{"type":"message","id":"{id}","parentId":{parent},"timestamp":"{iso}","message":{{"role":"{role}","content":[{text}]{more}}}}}"#
+            r#"{{"type":"message","id":"{id}","parentId":{parent},"timestamp":"{iso}","message":{{"role":"{role}","content":[{text}],"timestamp":{}{more}}}}}"#,
+            now_ms()
         );
         append(&self.path, &line);
         self.lines.insert(id, line);
@@ -93,6 +94,9 @@ impl Disk for Gap {
         Ok(())
     }
 }
+
+/// What an answer has beside its text.
+const ANSWER: &str = r#","api":"x","provider":"p","model":"m","usage":{"input":0,"output":0,"cacheRead":0,"cacheWrite":0,"totalTokens":0,"cost":{"total":0}},"stopReason":"stop""#;
 
 fn world(pi: &Arc<Mutex<Pi>>) -> World {
     let sandbox = Sandbox::new(&SandboxOptions::default()).expect("a sandbox");
