@@ -151,6 +151,6 @@ mod described {
             };
             assert!(understood.is_ok(), "{line}: {understood:?}");
         }
-        assert_eq!(seen, 13);
+        assert_eq!(seen, 15);
     }
 }
