@@ -17,7 +17,6 @@ use pi_graft::daemon::world::{World, now_ms};
 use pi_graft::deliver::settle::Times;
 use pi_graft::files::append::RealDisk;
 use pi_graft::journal::Journal;
-use pi_graft::pi::PiFiles;
 use pi_graft::sandbox::{Limits, PluginSource, Sandbox, SandboxOptions};
 
 const GUEST: &[u8] = include_bytes!("../../tests/guests/prebuilt/scripted.wasm");
@@ -100,23 +99,7 @@ impl Stage {
 
 fn settings() -> Settings {
     let times = Times { settle: Duration::from_secs(3600), live_hold: Duration::from_secs(3600) };
-    Settings {
-        roots: Vec::new(),
-        by_path: Box::new(|_| true),
-        by_cwd: Box::new(|_| true),
-        network: Box::new(|_| None),
-        append_on_network: false,
-        times,
-        turn_end: Duration::from_millis(500),
-        backfill: false,
-        fresh: Vec::new(),
-        dry_run: false,
-        closed: true,
-        unloaded: Vec::new(),
-        keep_runs: Duration::from_secs(3600),
-        pi: PiFiles::new(None),
-        models: Arc::default(),
-    }
+    Settings { times, closed: true, ..Settings::plain() }
 }
 
 /// Entries of about 3 KB, the last of which is `e0`.

@@ -6,16 +6,13 @@ use std::fs::File;
 use std::io::{self, Write};
 use std::path::{Path, PathBuf};
 use std::sync::{Arc, Mutex};
-use std::time::Duration;
 
 use pi_graft::daemon::links::Bell;
 use pi_graft::daemon::session::Session;
 use pi_graft::daemon::settings::Settings;
 use pi_graft::daemon::world::{World, now_ms};
-use pi_graft::deliver::settle::Times;
 use pi_graft::files::append::{Disk, RealDisk};
 use pi_graft::journal::Journal;
-use pi_graft::pi::PiFiles;
 use pi_graft::sandbox::{Limits, PluginSource, Sandbox, SandboxOptions};
 use pi_session::branch::Branch;
 use pi_session::tree::Leaf;
@@ -105,28 +102,7 @@ fn world(pi: &Arc<Mutex<Pi>>) -> World {
         PluginSource { name: "noter".into(), bytes: GUEST.into(), config_json: NOTE.into(), grants, limits, on: None };
     let plugin = Arc::new(sandbox.load(source).expect("it loads"));
     let journal = Journal::in_memory(now_ms()).expect("a store");
-    World::new(journal, vec![plugin], settings(), Box::new(Gap(Arc::clone(pi)))).expect("a world")
-}
-
-/// Nobody waits for time here: what counts is what stands in the file.
-fn settings() -> Settings {
-    Settings {
-        roots: Vec::new(),
-        by_path: Box::new(|_| true),
-        by_cwd: Box::new(|_| true),
-        network: Box::new(|_| None),
-        append_on_network: false,
-        times: Times { settle: Duration::ZERO, live_hold: Duration::ZERO },
-        turn_end: Duration::from_millis(500),
-        backfill: false,
-        fresh: Vec::new(),
-        dry_run: false,
-        closed: false,
-        unloaded: Vec::new(),
-        keep_runs: Duration::from_secs(3600),
-        pi: PiFiles::new(None),
-        models: Arc::default(),
-    }
+    World::new(journal, vec![plugin], Settings::plain(), Box::new(Gap(Arc::clone(pi)))).expect("a world")
 }
 
 fn len(path: &Path) -> u64 {

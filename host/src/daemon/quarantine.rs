@@ -87,9 +87,10 @@ fn plugins_meant(meant: &[(SessionKey, FailedRun)], suspended: Vec<String>, whic
 
 /// What there is, as the daemon knows it.
 pub(super) fn of_world(world: &World) -> Result<Quarantine, JournalError> {
-    let sessions = world.records();
+    let failed = world.journal.all_failed()?;
+    let sessions = world.troubled(&failed.iter().map(|(key, _)| *key).collect());
     let suspended = world.suspended();
-    Ok(gather(world.journal.all_failed()?, &sessions, &suspended))
+    Ok(gather(failed, &sessions, &suspended))
 }
 
 /// The same of a store that no daemon has open.
@@ -99,7 +100,7 @@ pub(super) fn of_world(world: &World) -> Result<Quarantine, JournalError> {
 pub fn of_store(journal: &Journal) -> Result<Quarantine, JournalError> {
     let sessions = journal.sessions()?;
     let suspended = Suspended::new(&sessions, journal.lifted()?);
-    Ok(gather(journal.all_failed()?, &sessions, &suspended))
+    Ok(gather(journal.all_failed()?, &sessions.into_iter().collect(), &suspended))
 }
 
 /// Makes runs again, at the next start of the daemon.
@@ -121,13 +122,12 @@ pub fn retry_in_store(journal: &Journal, which: &Retry) -> Result<Retried, Journ
 
 fn gather(
     mut failed: Vec<(SessionKey, FailedRun)>,
-    sessions: &[(SessionKey, SessionRecord)],
+    sessions: &BTreeMap<SessionKey, SessionRecord>,
     suspended: &Suspended,
 ) -> Quarantine {
-    let of = |key: SessionKey| sessions.iter().find(|(known, _)| *known == key).map(|(_, record)| record);
     failed.sort_by_key(|(_, run)| (run.last_ms, run.entries));
-    let runs = failed.into_iter().map(|(key, run)| failed_line(run, of(key))).collect();
-    let rows = sessions.iter().flat_map(|(_, record)| suspended_lines(record, suspended));
+    let runs = failed.into_iter().map(|(key, run)| failed_line(run, sessions.get(&key))).collect();
+    let rows = sessions.values().flat_map(|record| suspended_lines(record, suspended));
     Quarantine { runs, suspended: rows.collect() }
 }
 

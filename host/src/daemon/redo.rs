@@ -63,13 +63,13 @@ impl Session {
         let work = self.work(world);
         let whole = work.last() == 0 || self.make_again(world, &work)?;
         self.save_changes(world)?;
-        Ok(if whole { self.next_due() } else { Some(Duration::ZERO) })
+        Ok(if whole { self.next_due(world) } else { Some(Duration::ZERO) })
     }
 
     /// When to look again where Pi waits for something else now.
-    pub(super) fn redo_later(&self) -> Option<Duration> {
+    pub(super) fn redo_later(&self, world: &World) -> Option<Duration> {
         let owes = self.record.standing.iter().any(|standing| standing.owes.is_some());
-        if owes { Some(PORTION) } else { self.next_due() }
+        if owes { Some(PORTION) } else { self.next_due(world) }
     }
 
     fn save_changes(&mut self, world: &World) -> Result<(), StepError> {
@@ -96,23 +96,28 @@ impl Session {
         }
     }
 
+    /// Whether a plugin is loaded, and not suspended.
+    fn may_run(&self, world: &World, name: &str) -> bool {
+        let plugin = world.plugins.iter().find(|plugin| plugin.name() == name);
+        plugin.is_some_and(|plugin| !self.is_suspended(world, plugin))
+    }
+
     fn work(&self, world: &World) -> Work {
-        let may_run = |name: &str| {
-            let plugin = world.plugins.iter().find(|plugin| plugin.name() == name);
-            plugin.is_some_and(|plugin| !self.is_suspended(world, plugin))
-        };
+        let may_run = |name: &str| self.may_run(world, name);
         let failed = self.failed.iter().filter(|run| run.handler == Handler::OnEntry && is_due(world, run));
         let failed = failed.filter(|run| may_run(&run.plugin)).cloned().collect();
         let owes = self.record.standing.iter().filter_map(|of| Some((of.plugin.clone(), of.owes?)));
         Work { failed, passed: owes.filter(|(name, _)| may_run(name)).collect() }
     }
 
-    /// How long until the next failed run is tried again, or the next wish is granted.
-    fn next_due(&self) -> Option<Duration> {
-        let failed = self.failed.iter().filter_map(|run| run.retry_ms);
-        let wishes = self.record.later.iter().filter_map(|note| note.not_before_ms);
+    /// How long until the next failed run is tried again, or the next wish may be granted. What is due and cannot be done now
+    /// (its plugin is suspended or not loaded, the branch is not settled) is looked at when that changes.
+    fn next_due(&self, world: &World) -> Option<Duration> {
+        let now = now_ms();
+        let failed = self.failed.iter().filter(|run| self.may_run(world, &run.plugin)).filter_map(|run| run.retry_ms);
+        let wishes = self.record.later.iter().filter_map(|note| note.not_before_ms).filter(|at| *at > now);
         let at = failed.chain(wishes).min()?;
-        Some(Duration::from_millis(u64::try_from(at.saturating_sub(now_ms())).unwrap_or(0)))
+        Some(Duration::from_millis(u64::try_from(at.saturating_sub(now)).unwrap_or(0)))
     }
 
     /// Reads the file anew up to the last entry at which something is due. False if something was left for later.

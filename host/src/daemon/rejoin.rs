@@ -16,7 +16,7 @@ use crate::journal::{Batch, SessionKey};
 
 use super::dispatch::batch_id;
 use super::session::{Session, StepError};
-use super::step::{HELD_PAUSE, KEPT_PAUSE, Next, WROTE};
+use super::step::{BRIDGED, HELD_PAUSE, KEPT_PAUSE, Next, WROTE};
 use super::world::{World, now_ms, random};
 
 /// Why something waits before that.
@@ -41,6 +41,9 @@ impl Session {
     }
 
     fn not_yet(&self, world: &World) -> Option<Next> {
+        if world.has_bridge(&self.path) {
+            return Some(Next { after: Some(KEPT_PAUSE), waiting: Some(BRIDGED), ..Next::default() });
+        }
         let rest = world.settings.times.settle.saturating_sub(self.quiet.lasts());
         match self.look(world) {
             Presence::Here => Some(Next { after: Some(HELD_PAUSE), waiting: Some(LIVE), ..Next::default() }),

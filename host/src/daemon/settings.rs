@@ -53,6 +53,28 @@ pub struct Settings {
 }
 
 impl Settings {
+    /// Every session, nothing of Pi's, no models, and no waiting: what to begin with where no config is.
+    #[must_use]
+    pub fn plain() -> Settings {
+        Settings {
+            roots: Vec::new(),
+            by_path: Box::new(|_| true),
+            by_cwd: Box::new(|_| true),
+            network: Box::new(|_| None),
+            append_on_network: false,
+            times: Times { settle: Duration::ZERO, live_hold: Duration::ZERO },
+            turn_end: Duration::from_millis(500),
+            backfill: false,
+            fresh: Vec::new(),
+            dry_run: false,
+            closed: false,
+            unloaded: Vec::new(),
+            keep_runs: Duration::from_hours(1),
+            pi: PiFiles::new(None),
+            models: Arc::default(),
+        }
+    }
+
     /// Whether a session is new from its first line, whatever its age.
     #[must_use]
     pub fn is_fresh(&self, path: &Path) -> bool {

@@ -29,9 +29,8 @@ const CYCLE: &str = "the parents of the last entry lead in a circle (S8.5); see 
 pub(super) const WROTE: &str = "somebody wrote at this moment";
 /// Why something waits where a bridge was and may come back.
 const UNBRIDGED: &str = "its Pi has a bridge, which is not connected at this moment";
-
 /// Why something waits where a bridge has come just now.
-const BRIDGED: &str = "a Pi with a bridge has just connected";
+pub(super) const BRIDGED: &str = "a Pi with a bridge has just connected";
 
 /// What a step leaves to do.
 #[derive(Default)]
@@ -89,7 +88,7 @@ impl Session {
         // A Pi that asks does not wait for what failed before.
         let named = std::mem::take(&mut bell.redo);
         let again =
-            if bell.asks.is_empty() || !named.is_empty() { self.redo(world, &named)? } else { self.redo_later() };
+            if bell.asks.is_empty() || !named.is_empty() { self.redo(world, &named)? } else { self.redo_later(world) };
         let mut next = if bell.bridges.is_empty() { self.settle(world)? } else { self.serve(world, bell)? };
         next.look_again(again);
         next.tally = std::mem::take(&mut self.tally);

@@ -1,6 +1,6 @@
 //! What all sessions share: the plugins, the store, the disk, and which sessions are known.
 
-use std::collections::HashSet;
+use std::collections::{BTreeMap, BTreeSet, HashSet};
 use std::path::{Path, PathBuf};
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
@@ -234,9 +234,11 @@ impl World {
         self.known().get(key).map(|record| record.path.clone())
     }
 
-    /// What is known of sessions in which a plugin does not simply run, and of those that have failed runs.
-    pub(super) fn records(&self) -> Vec<(SessionKey, SessionRecord)> {
-        self.known().all().map(|(key, record)| (key, record.clone())).collect()
+    /// What is known of the sessions in which a plugin does not simply run, and of these.
+    pub(super) fn troubled(&self, these: &BTreeSet<SessionKey>) -> BTreeMap<SessionKey, SessionRecord> {
+        let known = self.known();
+        let troubled = known.all().filter(|(key, record)| !record.standing.is_empty() || these.contains(key));
+        troubled.map(|(key, record)| (key, record.clone())).collect()
     }
 
     /// The sessions whose id begins so, and where they are.

@@ -67,6 +67,7 @@ fn stands_at(file: &File, path: &Path) -> bool {
     let same = |a: &Metadata, b: &Metadata| FileId::of(a) == FileId::of(b);
     matches!((file.metadata(), std::fs::metadata(path)), (Ok(a), Ok(b)) if same(&a, &b))
 }
+
 /// Makes `dir` for this user alone, or checks that nobody else can write to it.
 ///
 /// # Errors

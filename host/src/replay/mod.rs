@@ -29,7 +29,6 @@ use pi_session::tree::SourceError;
 use crate::daemon::session::StepError;
 use crate::daemon::settings::Settings;
 use crate::daemon::world::{Observer, World};
-use crate::deliver::settle::Times;
 use crate::files::FilesError;
 use crate::files::append::RealDisk;
 use crate::files::scratch::Scratch;
@@ -138,23 +137,15 @@ impl Replay {
     }
 
     fn world(&self, plugins: &[Arc<Plugin>], path: &Path, observer: Observer) -> Result<World, ReplayError> {
+        // No model is asked: a replay needs no network, and is the same each time.
         let settings = Settings {
-            roots: Vec::new(),
-            by_path: Box::new(|_| true),
-            by_cwd: Box::new(|_| true),
-            network: Box::new(|_| None),
-            append_on_network: false,
-            times: Times { settle: Duration::ZERO, live_hold: Duration::ZERO },
             turn_end: NO_TIME_LIMIT,
             backfill: true,
             fresh: vec![path.to_path_buf()],
-            dry_run: false,
             closed: true,
-            unloaded: Vec::new(),
             keep_runs: NO_TIME_LIMIT,
             pi: PiFiles::new(self.agent_dir.clone()),
-            // None is asked: a replay needs no network, and is the same each time.
-            models: Arc::default(),
+            ..Settings::plain()
         };
         let (journal, disk) = (Journal::in_memory(0)?, Box::new(RealDisk));
         Ok(World::observed(journal, plugins.to_vec(), settings, disk, Some(observer))?)
