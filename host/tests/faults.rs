@@ -14,10 +14,8 @@ use pi_graft::daemon::links::Bell;
 use pi_graft::daemon::session::Session;
 use pi_graft::daemon::settings::Settings;
 use pi_graft::daemon::world::World;
-use pi_graft::deliver::settle::Times;
 use pi_graft::files::disk::{Disk, RealDisk};
 use pi_graft::journal::{Batch, Journal, Moved};
-use pi_graft::pi::PiFiles;
 use pi_graft::steps;
 use pi_session::Tree;
 use pi_session::branch::Branch;
@@ -168,21 +166,10 @@ impl Scene {
         let journal = Journal::open(&dir, 0).expect("the store");
         let settings = Settings {
             roots: vec![self.dir.path().to_path_buf()],
-            by_path: Box::new(|_| true),
-            by_cwd: Box::new(|_| true),
-            times: Times { settle: Duration::ZERO, live_hold: Duration::ZERO },
-            turn_end: Duration::ZERO,
-            backfill: false,
-            fresh: Vec::new(),
-            dry_run: false,
             closed: true,
             // Nobody loads a plugin here; what it has pending is delivered all the same.
             unloaded: vec!["noter".to_owned()],
-            keep_runs: Duration::MAX,
-            pi: PiFiles::new(None),
-            models: Arc::default(),
-            network: Box::new(|_| None),
-            append_on_network: false,
+            ..Settings::plain()
         };
         World::new(journal, Vec::new(), settings, disk).expect("a world")
     }

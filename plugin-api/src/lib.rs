@@ -29,6 +29,7 @@
 
 #[doc(hidden)]
 pub mod bindings;
+pub mod config;
 mod describe;
 mod draft;
 mod entry;

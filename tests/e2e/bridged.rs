@@ -1,6 +1,8 @@
 //! A session whose Pi has a bridge: what Pi is handed at its boundaries, and that what it took is known by the file alone.
 //! Here the bridge is a script; `live` has the real one in the real Pi.
 
+use std::path::PathBuf;
+
 use serde_json::{Value, json};
 
 use crate::peer::Peer;
@@ -80,12 +82,17 @@ fn log_of(daemon: &Daemon, text: &str) -> usize {
     daemon.log().matches(text).count()
 }
 
+/// A daemon, and a Pi with a bridge on a session that is not there yet.
+fn begin(stage: Stage) -> (Stage, PathBuf, Daemon, Pi) {
+    let path = stage.session("a.jsonl");
+    let daemon = stage.daemon(&[]);
+    let pi = Pi::start(&stage, &path);
+    (stage, path, daemon, pi)
+}
+
 #[test]
 fn pi_takes_what_is_pending_at_its_boundary_and_the_file_says_so() {
-    let stage = notes();
-    let path = stage.session("a.jsonl");
-    let mut daemon = stage.daemon(&[]);
-    let mut pi = Pi::start(&stage, &path);
+    let (stage, path, mut daemon, mut pi) = begin(notes());
     let leaf = pi.turn("one");
     let drafts = pi.boundary(&leaf);
     assert_eq!(kinds(&drafts), ["pi-graft.run", "note"]);
@@ -107,10 +114,7 @@ fn pi_takes_what_is_pending_at_its_boundary_and_the_file_says_so() {
 
 #[test]
 fn what_was_not_taken_is_handed_over_again() {
-    let stage = notes();
-    let path = stage.session("a.jsonl");
-    let daemon = stage.daemon(&[]);
-    let mut pi = Pi::start(&stage, &path);
+    let (_stage, _path, daemon, mut pi) = begin(notes());
     let leaf = pi.turn("one");
     let first = pi.boundary(&leaf);
     assert_eq!(first.len(), 2);
@@ -127,10 +131,7 @@ fn what_was_not_taken_is_handed_over_again() {
 #[test]
 fn killed_behind_an_answer_nothing_is_handed_over_twice_or_lost() {
     for taken in [true, false] {
-        let stage = notes();
-        let path = stage.session("a.jsonl");
-        let daemon = stage.daemon(&[]);
-        let mut pi = Pi::start(&stage, &path);
+        let (stage, path, daemon, mut pi) = begin(notes());
         let leaf = pi.turn("one");
         let drafts = pi.boundary(&leaf);
         daemon.kill();
@@ -156,10 +157,7 @@ fn killed_behind_an_answer_nothing_is_handed_over_twice_or_lost() {
 
 #[test]
 fn an_idle_pi_is_pushed_state_and_messages() {
-    let stage = notes();
-    let path = stage.session("a.jsonl");
-    let mut daemon = stage.daemon(&[]);
-    let mut pi = Pi::start(&stage, &path);
+    let (_stage, path, mut daemon, mut pi) = begin(notes());
     let leaf = pi.turn("one");
     pi.peer.say(&json!({ "leaf": leaf, "idle": true, "on": "agent_settled" }));
     let told = pi.peer.hear().expect("a push");
@@ -182,10 +180,7 @@ fn compactor() -> Stage {
 
 #[test]
 fn what_is_asked_for_is_made_at_the_boundary_and_handed_over_there() {
-    let stage = compactor();
-    let path = stage.session("a.jsonl");
-    let daemon = stage.daemon(&[]);
-    let mut pi = Pi::start(&stage, &path);
+    let (_stage, _path, daemon, mut pi) = begin(compactor());
     pi.turn("one");
     let leaf = pi.turn("two");
     let drafts = pi.boundary(&leaf);
@@ -198,10 +193,7 @@ fn what_is_asked_for_is_made_at_the_boundary_and_handed_over_there() {
 
 #[test]
 fn after_a_failed_turn_no_compaction_is_handed_over() {
-    let stage = compactor();
-    let path = stage.session("a.jsonl");
-    let daemon = stage.daemon(&[]);
-    let mut pi = Pi::start(&stage, &path);
+    let (_stage, _path, daemon, mut pi) = begin(compactor());
     let leaf = pi.turn("one");
     let failed = json!({ "at": "turn_end", "outcome": "failed", "stopReason": "error", "others": [] });
     assert_eq!(pi.ask(&leaf, failed)["entries"], json!([]));
@@ -211,10 +203,7 @@ fn after_a_failed_turn_no_compaction_is_handed_over() {
 
 #[test]
 fn in_place_of_pis_own_compaction() {
-    let stage = compactor();
-    let path = stage.session("a.jsonl");
-    let mut daemon = stage.daemon(&[]);
-    let mut pi = Pi::start(&stage, &path);
+    let (stage, path, mut daemon, mut pi) = begin(compactor());
     pi.turn("one");
     let leaf = pi.turn("two");
     let told = pi.ask(&leaf, json!({ "at": "session_before_compact", "reason": "threshold" }));
@@ -231,10 +220,7 @@ fn in_place_of_pis_own_compaction() {
 
 #[test]
 fn a_compaction_that_lost_against_another_one_is_stale() {
-    let stage = compactor();
-    let path = stage.session("a.jsonl");
-    let mut daemon = stage.daemon(&[]);
-    let mut pi = Pi::start(&stage, &path);
+    let (_stage, _path, mut daemon, mut pi) = begin(compactor());
     pi.turn("one");
     let leaf = pi.turn("two");
     let told = pi.ask(&leaf, json!({ "at": "session_before_compact", "reason": "manual", "instructions": "short" }));
@@ -250,10 +236,7 @@ fn a_compaction_that_lost_against_another_one_is_stale() {
 
 #[test]
 fn what_others_hand_over_at_the_same_boundary_comes_first() {
-    let stage = compactor();
-    let path = stage.session("a.jsonl");
-    let daemon = stage.daemon(&[]);
-    let mut pi = Pi::start(&stage, &path);
+    let (_stage, _path, daemon, mut pi) = begin(compactor());
     let leaf = pi.turn("one");
     let theirs = json!({ "type": "compaction", "summary": "theirs", "firstKeptEntryId": leaf });
     let well = json!({ "at": "turn_end", "outcome": "completed", "stopReason": "stop", "others": [theirs] });
@@ -264,10 +247,7 @@ fn what_others_hand_over_at_the_same_boundary_comes_first() {
 /// After `/tree` Pi may stand on any entry; what is pending for another branch waits.
 #[test]
 fn pi_is_handed_what_belongs_to_the_branch_it_stands_on() {
-    let stage = notes();
-    let path = stage.session("a.jsonl");
-    let daemon = stage.daemon(&[]);
-    let mut pi = Pi::start(&stage, &path);
+    let (_stage, path, daemon, mut pi) = begin(notes());
     let first = pi.turn("one");
     let drafts = pi.boundary(&first);
     let first = pi.take(&drafts);
@@ -283,10 +263,7 @@ fn pi_is_handed_what_belongs_to_the_branch_it_stands_on() {
 
 #[test]
 fn of_two_pis_only_the_one_at_the_end_of_the_file_is_served() {
-    let stage = notes();
-    let path = stage.session("a.jsonl");
-    let daemon = stage.daemon(&[]);
-    let mut pi = Pi::start(&stage, &path);
+    let (stage, path, daemon, mut pi) = begin(notes());
     let leaf = pi.turn("one");
     let (_other, welcome) = Peer::bridge(&stage, &path, None);
     assert_eq!(welcome["serves"], true);
@@ -406,10 +383,7 @@ fn a_wanted_compaction_that_was_aborted_is_not_handed_over_later() {
 
 #[test]
 fn the_log_says_what_was_handed_over_and_what_was_taken() {
-    let stage = notes();
-    let path = stage.session("a.jsonl");
-    let daemon = stage.daemon(&[]);
-    let mut pi = Pi::start(&stage, &path);
+    let (stage, _path, daemon, mut pi) = begin(notes());
     let leaf = pi.turn("one");
     let drafts = pi.boundary(&leaf);
     until("what is told of it", || stage.outcomes() == ["handed over"]);
@@ -423,10 +397,7 @@ fn the_log_says_what_was_handed_over_and_what_was_taken() {
 #[test]
 fn what_pi_took_and_its_user_left_behind_is_not_offered_again() {
     for restart in [false, true] {
-        let stage = notes();
-        let path = stage.session("a.jsonl");
-        let mut daemon = stage.daemon(&[]);
-        let mut pi = Pi::start(&stage, &path);
+        let (stage, path, mut daemon, mut pi) = begin(notes());
         let before = pi.turn("one");
         let drafts = pi.boundary(&before);
         let leaf = pi.take(&drafts);

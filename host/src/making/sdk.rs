@@ -15,6 +15,7 @@ macro_rules! files {
 /// The SDK for Rust, its manifest apart.
 pub(super) const RUST: &[File] = files!("":
     "src/bindings.rs"
+    "src/config.rs"
     "src/describe.rs"
     "src/draft.rs"
     "src/entry.rs"

@@ -2,7 +2,8 @@
 use std::collections::BTreeMap;
 
 use pi_graft_plugin::Json;
-use pi_graft_plugin::serde::{Deserialize, Deserializer, de::DeserializeOwned, de::Error as _};
+use pi_graft_plugin::config::{bytes, millis, typed, wrong};
+use pi_graft_plugin::serde::{Deserialize, Deserializer, de::Error as _};
 
 /// The keys there are.
 const KEYS: &str = "context-window, at, reserve-tokens, keep-recent-tokens, min-saving, min-interval, when-pi-disabled, \
@@ -151,7 +152,7 @@ impl Config {
             "on-failure" => self.or_extract = choice(key, value, &["retry", "extractive"])? == "extractive",
             "focus" => self.focus = Some(text(key, value)?),
             "min-interval" => self.min_interval_ms = time(key, value)?,
-            "summary-bytes" => self.summary_bytes = bytes(key, value)?,
+            "summary-bytes" => self.summary_bytes = size(key, value)?,
             "models" => self.models = models(key, value)?,
             _ => return Err(format!("unknown key `{key}`; there are {KEYS}")),
         }
@@ -217,14 +218,10 @@ fn models(key: &str, value: &Json) -> Result<BTreeMap<String, Numbers>, String> 
     Ok(models)
 }
 
-fn typed<T: DeserializeOwned>(key: &str, value: &Json, wanted: &str) -> Result<T, String> {
-    value.to().map_err(|_| format!("`{key}` must be {wanted}, not {}", clipped(value)))
-}
-
 fn choice(key: &str, value: &Json, choices: &[&str]) -> Result<String, String> {
     let chosen = value.to::<String>().ok().filter(|text| choices.contains(&text.as_str()));
     let wanted = choices.iter().map(|choice| format!("\"{choice}\"")).collect::<Vec<_>>().join(" or ");
-    chosen.ok_or_else(|| format!("`{key}` must be {wanted}, not {}", clipped(value)))
+    chosen.ok_or_else(|| wrong(key, value, &wanted))
 }
 
 /// "80%", or a number of tokens.
@@ -232,9 +229,8 @@ fn amount(key: &str, value: &Json) -> Result<Amount, String> {
     let percent = |text: String| text.strip_suffix('%').and_then(|number| number.trim().parse().ok());
     let percent = value.to().ok().and_then(percent).filter(|percent| (1..=100).contains(percent)).map(Amount::Percent);
     let tokens = || value.to().ok().filter(|tokens| *tokens > 0).map(Amount::Tokens);
-    percent.or_else(tokens).ok_or_else(|| {
-        format!("`{key}` must be per cent such as \"80%\" (1 to 100) or a number of tokens, not {}", clipped(value))
-    })
+    let wanted = "per cent such as \"80%\" (1 to 100) or a number of tokens";
+    percent.or_else(tokens).ok_or_else(|| wrong(key, value, wanted))
 }
 
 fn text(key: &str, value: &Json) -> Result<String, String> {
@@ -242,48 +238,15 @@ fn text(key: &str, value: &Json) -> Result<String, String> {
     if text.trim().is_empty() { Err(format!("`{key}` is empty")) } else { Ok(text) }
 }
 
-/// Text such as "10m", in milliseconds.
 fn time(key: &str, value: &Json) -> Result<i64, String> {
-    let millis = |text: String| {
-        let text = text.trim();
-        let (number, unit) = text.split_at(text.find(|c: char| !c.is_ascii_digit())?);
-        let factor = match unit.trim() {
-            "ms" => 1,
-            "s" => 1_000,
-            "m" => 60_000,
-            "h" => 3_600_000,
-            "d" => 86_400_000,
-            _ => return None,
-        };
-        number.parse::<i64>().ok()?.checked_mul(factor)
-    };
-    let millis = value.to().ok().and_then(millis);
-    millis.ok_or_else(|| format!("`{key}` must be a time such as \"10m\", not {}", clipped(value)))
+    let time = millis(value).and_then(|time| i64::try_from(time).ok());
+    time.ok_or_else(|| wrong(key, value, "a time such as \"10m\""))
 }
 
-/// A number of bytes, or text such as "12KiB".
-fn bytes(key: &str, value: &Json) -> Result<usize, String> {
-    let sized = |text: String| {
-        let text = text.trim();
-        let (number, unit) = text.split_at(text.find(|c: char| !c.is_ascii_digit()).unwrap_or(text.len()));
-        let factor = match unit.trim() {
-            "" | "B" => 1,
-            "kB" | "KB" => 1000,
-            "KiB" => 1024,
-            _ => return None,
-        };
-        number.parse::<usize>().ok()?.checked_mul(factor)
-    };
-    let bytes = value.to().ok().or_else(|| value.to().ok().and_then(sized));
-    bytes.filter(|bytes| (512..=131_072).contains(bytes)).ok_or_else(|| {
-        format!("`{key}` must be a size from 512 bytes to 128KiB, such as \"12KiB\", not {}", clipped(value))
-    })
-}
-
-/// What was found instead, short enough to show.
-fn clipped(value: &Json) -> &str {
-    let text = value.as_str();
-    &text[..text.floor_char_boundary(60)]
+fn size(key: &str, value: &Json) -> Result<usize, String> {
+    let size = bytes(value).and_then(|bytes| usize::try_from(bytes).ok());
+    let wanted = "a size from 512 bytes to 128KiB, such as \"12KiB\"";
+    size.filter(|size| (512..=131_072).contains(size)).ok_or_else(|| wrong(key, value, wanted))
 }
 
 #[cfg(test)]

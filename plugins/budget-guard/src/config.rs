@@ -2,7 +2,8 @@
 use std::collections::BTreeMap;
 
 use pi_graft_plugin::Json;
-use pi_graft_plugin::serde::{Deserialize, Deserializer, de::DeserializeOwned, de::Error as _};
+use pi_graft_plugin::config::{typed, wrong};
+use pi_graft_plugin::serde::{Deserialize, Deserializer, de::Error as _};
 
 use crate::steps::Steps;
 use crate::wording::WORDS;
@@ -91,13 +92,12 @@ fn steps(key: &str, value: &Json) -> Result<Option<Steps>, String> {
         return Ok(None);
     }
     let wanted = format!(
-        "`{key}` must be an amount such as 5 (told at each multiple of it), a list of ascending amounts such as \
-         [1, 5, 20], or false; at least {LEAST} each; not {}",
-        clipped(value)
+        "an amount such as 5 (told at each multiple of it), a list of ascending amounts such as [1, 5, 20], or false; \
+         at least {LEAST} each"
     );
     let every = value.to::<f64>().ok().filter(|step| is_amount(*step)).map(Steps::Every);
     let list = || value.to::<Vec<f64>>().ok().filter(|list| ascends(list)).map(Steps::At);
-    every.or_else(list).ok_or(wanted).map(Some)
+    every.or_else(list).ok_or_else(|| wrong(key, value, &wanted)).map(Some)
 }
 
 fn is_amount(amount: f64) -> bool {
@@ -132,16 +132,6 @@ fn wording(key: &str, value: &Json) -> Result<String, String> {
         )),
         None => Ok(text),
     }
-}
-
-fn typed<T: DeserializeOwned>(key: &str, value: &Json, wanted: &str) -> Result<T, String> {
-    value.to().map_err(|_| format!("`{key}` must be {wanted}, not {}", clipped(value)))
-}
-
-/// What was found instead, short enough to show.
-fn clipped(value: &Json) -> &str {
-    let text = value.as_str();
-    &text[..text.floor_char_boundary(60)]
 }
 
 #[cfg(test)]

@@ -2,7 +2,8 @@
 use std::collections::BTreeMap;
 
 use pi_graft_plugin::Json;
-use pi_graft_plugin::serde::{Deserialize, Deserializer, de::DeserializeOwned, de::Error as _};
+use pi_graft_plugin::config::{bytes, typed, wrong};
+use pi_graft_plugin::serde::{Deserialize, Deserializer, de::Error as _};
 
 /// The keys there are.
 const KEYS: &str = "allow, ignore, names, named-values, prefixes, keep-bytes, note";
@@ -68,7 +69,7 @@ impl Config {
             }
             "named-values" => self.named_values = typed(key, value, "true or false")?,
             "prefixes" => self.prefixes = prefixes(key, value)?,
-            "keep-bytes" => self.keep_bytes = bytes(key, value)?,
+            "keep-bytes" => self.keep_bytes = size(key, value)?,
             "note" => self.note = typed(key, value, "true or false")?,
             _ => return Err(format!("unknown key `{key}`; there are {KEYS}")),
         }
@@ -121,29 +122,11 @@ fn prefixes(key: &str, value: &Json) -> Result<Vec<(String, String)>, String> {
     table.into_iter().map(check).collect()
 }
 
-fn typed<T: DeserializeOwned>(key: &str, value: &Json, wanted: &str) -> Result<T, String> {
-    value.to().map_err(|_| format!("`{key}` must be {wanted}, not {}", clipped(value)))
-}
-
 /// A number of bytes, or text such as "240KiB".
-fn bytes(key: &str, value: &Json) -> Result<usize, String> {
-    let sized = |text: String| match text.trim().strip_suffix("KiB") {
-        Some(number) => number.trim().parse::<usize>().ok()?.checked_mul(1024),
-        None => text.trim().parse().ok(),
-    };
-    let bytes = value.to().ok().or_else(|| value.to().ok().and_then(sized));
-    bytes.filter(|bytes| (4096..=480 << 10).contains(bytes)).ok_or_else(|| {
-        format!(
-            "`{key}` must be a size from \"4KiB\" to \"480KiB\" (and below `limits.entry-bytes`), not {}",
-            clipped(value)
-        )
-    })
-}
-
-/// What was found instead, short enough to show.
-fn clipped(value: &Json) -> &str {
-    let text = value.as_str();
-    &text[..text.floor_char_boundary(60)]
+fn size(key: &str, value: &Json) -> Result<usize, String> {
+    let size = bytes(value).and_then(|bytes| usize::try_from(bytes).ok());
+    let wanted = "a size from \"4KiB\" to \"480KiB\" (and below `limits.entry-bytes`)";
+    size.filter(|size| (4096..=480 << 10).contains(size)).ok_or_else(|| wrong(key, value, wanted))
 }
 
 #[cfg(test)]

@@ -2,7 +2,8 @@
 use std::collections::BTreeMap;
 
 use pi_graft_plugin::Json;
-use pi_graft_plugin::serde::{Deserialize, Deserializer, de::DeserializeOwned, de::Error as _};
+use pi_graft_plugin::config::{millis, typed, wrong};
+use pi_graft_plugin::serde::{Deserialize, Deserializer, de::Error as _};
 
 use crate::pays::Prices;
 
@@ -77,40 +78,18 @@ impl Config {
 
 fn at_least_one(key: &str, value: &Json) -> Result<u64, String> {
     let number = value.to().ok().filter(|number| *number > 0);
-    number.ok_or_else(|| format!("`{key}` must be a whole number, at least 1, not {}", clipped(value)))
+    number.ok_or_else(|| wrong(key, value, "a whole number, at least 1"))
 }
 
 /// A share of the price of a fresh token.
 fn share(key: &str, value: &Json) -> Result<f64, String> {
     let share = value.to().ok().filter(|share: &f64| (0.0..=10.0).contains(share));
     let wanted = "a share of the price of a fresh token, such as 0.1";
-    share.ok_or_else(|| format!("`{key}` must be {wanted}, not {}", clipped(value)))
+    share.ok_or_else(|| wrong(key, value, wanted))
 }
 
-/// A duration such as "5m".
 fn time(key: &str, value: &Json) -> Result<u64, String> {
-    let read = |text: String| {
-        let (number, unit) = text.split_at(text.find(|c: char| !c.is_ascii_digit())?);
-        let factor = match unit {
-            "s" => 1000,
-            "m" => 60_000,
-            "h" => 3_600_000,
-            _ => return None,
-        };
-        number.parse::<u64>().ok()?.checked_mul(factor)
-    };
-    let time = value.to().ok().and_then(read).filter(|time| *time > 0);
-    time.ok_or_else(|| format!("`{key}` must be a time such as \"5m\" or \"1h\", not {}", clipped(value)))
-}
-
-fn typed<T: DeserializeOwned>(key: &str, value: &Json, wanted: &str) -> Result<T, String> {
-    value.to().map_err(|_| format!("`{key}` must be {wanted}, not {}", clipped(value)))
-}
-
-/// What was found instead, short enough to show.
-fn clipped(value: &Json) -> &str {
-    let text = value.as_str();
-    &text[..text.floor_char_boundary(60)]
+    millis(value).filter(|time| *time > 0).ok_or_else(|| wrong(key, value, "a time such as \"5m\" or \"1h\""))
 }
 
 #[cfg(test)]

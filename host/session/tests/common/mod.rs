@@ -2,6 +2,7 @@
 //! generator of sessions.
 #![allow(dead_code, missing_docs, reason = "each test binary uses a part of it")]
 
+pub mod beside;
 pub mod faults;
 pub mod generate;
 pub mod js;

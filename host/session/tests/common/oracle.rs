@@ -1,36 +1,17 @@
 //! The real Pi, asked over `oracle.mjs serve`.
 
-use std::io::{BufRead as _, BufReader, Write as _};
 use std::path::Path;
-use std::process::{Child, ChildStdin, ChildStdout, Command, Stdio};
 
+use super::beside::Beside;
 use super::js::Js;
 
 /// A running oracle.
-pub struct Oracle {
-    child: Child,
-    asks: ChildStdin,
-    answers: BufReader<ChildStdout>,
-}
+pub struct Oracle(Beside);
 
 impl Oracle {
-    /// Starts it, if `PI_DIR` and `ORACLE_NODE` say where Pi and its Node are (`tests/oracle/setup.sh` installs both).
+    /// Starts it, if there is a real Pi.
     pub fn start() -> Option<Oracle> {
-        let (Some(node), Some(_)) = (std::env::var_os("ORACLE_NODE"), std::env::var_os("PI_DIR")) else {
-            eprintln!("skipped: set PI_DIR and ORACLE_NODE (see tests/oracle/setup.sh) to compare with the real Pi");
-            return None;
-        };
-        let script = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../tests/oracle/oracle.mjs");
-        let mut child = Command::new(node)
-            .arg(script)
-            .arg("serve")
-            .stdin(Stdio::piped())
-            .stdout(Stdio::piped())
-            .spawn()
-            .expect("ORACLE_NODE must be a Node that runs");
-        let asks = child.stdin.take().expect("it was asked to be piped");
-        let answers = BufReader::new(child.stdout.take().expect("it was asked to be piped"));
-        Some(Oracle { child, asks, answers })
+        Beside::start("oracle.mjs", &["serve"]).map(Oracle)
     }
 
     /// What Pi makes of the session in `file`, with this many tokens to keep in a compaction plan.
@@ -61,16 +42,6 @@ impl Oracle {
 
     fn ask(&mut self, command: &str, file: &Path, more: &str) -> Js {
         let file = file.to_str().expect("temporary paths are UTF-8");
-        writeln!(self.asks, r#"{{"cmd":"{command}","file":"{file}",{more}}}"#).expect("the oracle runs");
-        let mut answer = Vec::new();
-        self.answers.read_until(b'\n', &mut answer).expect("the oracle answers");
-        Js::parse(&answer)
-    }
-}
-
-impl Drop for Oracle {
-    fn drop(&mut self) {
-        let _ = self.child.kill();
-        let _ = self.child.wait();
+        self.0.ask(&format!(r#"{{"cmd":"{command}","file":"{file}",{more}}}"#))
     }
 }
