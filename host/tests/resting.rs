@@ -111,3 +111,66 @@ fn a_wish_that_waits_for_a_settled_branch_keeps_nobody_awake() {
     assert!(next.after.is_none_or(|after| after > LONG / 2), "{:?}: {:?}", next.after, next.waiting);
     assert!(next.jobs.is_empty());
 }
+
+/// How much this process has read so far, bytes.
+#[cfg(target_os = "linux")]
+fn has_read() -> u64 {
+    let io = std::fs::read_to_string("/proc/self/io").expect("what it did");
+    let line = io.lines().find_map(|line| line.strip_prefix("rchar: ")).expect("what it read");
+    line.parse().expect("a number")
+}
+
+/// Appends this as it is.
+fn append(path: &Path, text: &[u8]) {
+    let mut file = File::options().append(true).open(path).expect("the session");
+    file.write_all(text).expect("written");
+}
+
+#[cfg(target_os = "linux")]
+#[test]
+fn a_long_line_that_is_still_being_written_is_not_read_anew_each_time_that_it_grows() {
+    let mut scene = Scene::new();
+    scene.user();
+    let world = world(r#"{"on":["message:toolResult"]}"#);
+    let mut session = open(&world, &scene.path());
+    append(&scene.path(), br#"{"type":"custom","id":"long","parentId":"e0","customType":"x","data":""#);
+    append(&scene.path(), &vec![b'x'; 32 << 20]);
+    step(&world, &mut session, Bell::default());
+    let before = has_read();
+    for _ in 0..20 {
+        append(&scene.path(), b"x");
+        step(&world, &mut session, Bell::default());
+    }
+    assert!(has_read() - before < 64 << 20, "{} bytes read for 20 that came", has_read() - before);
+    append(&scene.path(), b"\"}\n");
+    let next = step(&world, &mut session, Bell::default());
+    assert_eq!(next.tally.handled, 1, "the line has arrived");
+}
+
+/// Whoever wrote what was looked through wrote something else there meanwhile.
+#[test]
+fn a_long_half_line_that_was_written_anew_is_read_anew() {
+    let mut scene = Scene::new();
+    scene.user();
+    let world = world(r#"{"on":["message:toolResult"]}"#);
+    let mut session = open(&world, &scene.path());
+    let len = std::fs::metadata(scene.path()).expect("the session").len();
+    append(&scene.path(), &vec![b'x'; 1 << 20]);
+    step(&world, &mut session, Bell::default());
+    File::options().write(true).open(scene.path()).and_then(|file| file.set_len(len)).expect("shortened");
+    append(&scene.path(), br#"{"type":"custom","id":"whole","parentId":"e0","customType":"x"}"#);
+    append(&scene.path(), b"\n");
+    append(&scene.path(), &vec![b'y'; 2 << 20]);
+    assert_eq!(step(&world, &mut session, Bell::default()).tally.handled, 1);
+}
+
+#[cfg(target_os = "linux")]
+#[test]
+fn a_huge_file_without_a_header_is_not_read_as_a_whole() {
+    let scene = Scene::new();
+    std::fs::write(scene.path(), vec![b'x'; 64 << 20]).expect("written");
+    let world = world(r#"{"on":["message:toolResult"]}"#);
+    let before = has_read();
+    assert!(Session::open(&world, &scene.path()).expect("no failure").is_none());
+    assert!(has_read() - before < 32 << 20);
+}

@@ -80,6 +80,22 @@ fn a_session_in_a_directory_that_appears_later_is_found() {
 }
 
 #[test]
+fn a_directory_may_be_named_as_sessions_are() {
+    let stage = Stage::new(50, &scripted("noter", &["append:custom"], NOTE));
+    let daemon = stage.daemon(&["--closed"]);
+    let dir = stage.root().join("notes.jsonl");
+    let began = std::time::Instant::now();
+    std::fs::create_dir(&dir).expect("a directory");
+    let path = dir.join("a.jsonl");
+    let mut pi = Talk::begin(&path);
+    pi.user("hello");
+    pi.assistant("hi");
+    until("the graft", || Session::read(&path).customs("note").len() == 1);
+    assert!(began.elapsed().as_secs() < 45, "found by the walk that is made each minute, not by its event");
+    daemon.end();
+}
+
+#[test]
 fn what_was_there_before_the_first_start_is_history() {
     let stage = Stage::new(50, &scripted("noter", &["append:custom"], NOTE));
     let path = stage.session("old.jsonl");

@@ -11,6 +11,7 @@ mod bridged;
 mod budget;
 mod control;
 mod crash;
+mod crowds;
 mod facts;
 mod failures;
 mod fire;

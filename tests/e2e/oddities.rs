@@ -55,6 +55,14 @@ fn a_name_that_is_not_utf8_is_a_name() {
     stage.once(&["--closed"]);
     stage.once(&["--closed"]);
     assert_eq!(notes(&path), 1);
+    // Nor does it cost anybody the answer of a daemon.
+    let daemon = stage.daemon(&["--closed"]);
+    for args in [&["status", "--all", "--json"][..], &["log", "--json"], &["pause", "--session", "a"]] {
+        let output = stage.run(args);
+        let said = String::from_utf8_lossy(&output.stdout).into_owned();
+        assert!(output.status.success() && said.contains("--caf\u{fffd}--"), "{args:?}: {said}");
+    }
+    daemon.end();
 }
 
 /// Copied from a machine whose clock is ahead: the file's time says nothing then, and the quiet counts from now.

@@ -50,6 +50,8 @@ impl Peer {
         let mut line = String::new();
         match self.from.read_line(&mut line) {
             Ok(0) => None,
+            // Cut off in the middle of it.
+            Ok(_) if !line.ends_with('\n') => None,
             Ok(_) => Some(serde_json::from_str(&line).expect("JSON")),
             Err(e) if e.kind() == std::io::ErrorKind::ConnectionReset => None,
             Err(e) => panic!("waited in vain for an answer: {e}"),

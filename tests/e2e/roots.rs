@@ -123,6 +123,24 @@ fn a_root_of_another_daemon_is_refused_at_the_start_whatever_leads_to_it() {
     assert!(beside.run(&["run", "--once", stage.session("a.jsonl").to_str().expect("text")]).status.success());
 }
 
+/// Resolved once and for all, a link that comes to lead elsewhere would never be noticed.
+#[test]
+fn a_root_keeps_the_name_that_the_config_gives_it_and_two_names_for_one_are_one() {
+    let stage = stage();
+    let (link, inside) = (stage.path("link"), stage.session(""));
+    std::os::unix::fs::symlink(stage.root(), &link).expect("a link");
+    set_roots(&stage, &[inside, link.clone(), stage.root()]);
+    let mut daemon = stage.daemon(&["--closed"]);
+    daemon.wait_for("link: watched");
+    assert_eq!(states(&stage).len(), 1);
+    is_followed(&stage.session("a.jsonl"));
+    is_followed(&link.join("--work--/b.jsonl"));
+    let output = stage.run(&["run", "--once", "--since", "1h", "--dry-run", "--json"]);
+    let done: Value = serde_json::from_slice(&output.stdout).expect("JSON");
+    assert_eq!(done["sessions"], 2, "what was changed lately is found by the names that sessions are known by");
+    daemon.end();
+}
+
 #[test]
 fn of_several_roots_those_that_are_free_are_followed_and_the_others_when_they_are() {
     let stage = stage();

@@ -139,6 +139,13 @@ impl Daemon {
         });
     }
 
+    /// The files that it has open.
+    #[cfg(target_os = "linux")]
+    pub fn open_files(&self) -> Vec<PathBuf> {
+        let links = fs::read_dir(format!("/proc/{}/fd", self.child.id())).expect("its files");
+        links.flatten().filter_map(|link| fs::read_link(link.path()).ok()).collect()
+    }
+
     pub fn signal(&self, signal: rustix::process::Signal) {
         let pid = rustix::process::Pid::from_raw(self.child.id().cast_signed()).expect("a pid");
         rustix::process::kill_process(pid, signal).expect("a signal");

@@ -187,8 +187,7 @@ fn log_to_stderr() {
 }
 
 fn settings(config: &Config, args: &RunArgs) -> Result<Settings, Failure> {
-    let roots: Vec<PathBuf> =
-        config.watch.roots.iter().map(|root| root.canonicalize().unwrap_or(root.clone())).collect();
+    let roots = apart(&config.watch.roots);
     let mut fresh = args.files.iter().map(|file| plain_path(file)).collect::<Result<Vec<_>, _>>()?;
     fresh.extend(args.since.map(|since| changed_since(&roots, since)).unwrap_or_default());
     let (by_path, by_cwd) = (config.watch.clone(), config.watch.clone());
@@ -211,6 +210,19 @@ fn settings(config: &Config, args: &RunArgs) -> Result<Settings, Failure> {
     })
 }
 
+/// The roots by the names that the config gives them, since a link may come to lead elsewhere; of those that are or lead to
+/// the same directory, or into another one, the outermost.
+fn apart(named: &[PathBuf]) -> Vec<PathBuf> {
+    let real = |root: &PathBuf| root.canonicalize().unwrap_or_else(|_| root.clone());
+    let all: Vec<PathBuf> = named.iter().map(real).collect();
+    let is_inside = |at: usize| {
+        let covers =
+            |(n, other): (usize, &PathBuf)| n != at && all[at].starts_with(other) && (n < at || *other != all[at]);
+        all.iter().enumerate().any(covers)
+    };
+    named.iter().enumerate().filter(|(at, _)| !is_inside(*at)).map(|(_, root)| root.clone()).collect()
+}
+
 /// The same with the path of each file: an id names one too.
 fn with_paths(args: &RunArgs, config: Option<&Path>) -> Result<RunArgs, Failure> {
     let files = args.files.iter().map(|file| session_file(file, config)).collect::<Result<_, _>>()?;
@@ -225,7 +237,8 @@ fn plain_path(file: &Path) -> Result<PathBuf, FilesError> {
 
 fn changed_since(roots: &[PathBuf], since: Duration) -> Vec<PathBuf> {
     let from = SystemTime::now().checked_sub(since).unwrap_or(SystemTime::UNIX_EPOCH);
-    let found = roots.iter().flat_map(|root| locate::walk(root, &mut |_, _| {}));
+    let real = roots.iter().filter_map(|root| root.canonicalize().ok());
+    let found = real.flat_map(|root| locate::walk(&root, &mut |_, _| {}));
     found.filter(|f| f.meta.modified().is_ok_and(|time| time >= from)).map(|f| f.path).collect()
 }
 

@@ -46,11 +46,16 @@ pub struct Fresh {
 
 /// Answers, and ends the connection.
 pub(super) fn answer(conn: &Conn, reply: Result<impl Serialize, String>) {
-    match reply {
-        Ok(ok) => conn.send(&Reply::Ok { ok: serde_json::to_value(ok).unwrap_or_default() }),
-        Err(error) => conn.send(&Reply::Error { error }),
-    }
+    conn.send(&said(reply));
     conn.close();
+}
+
+/// An answer that cannot be put into words is an error, never one without a word.
+pub(super) fn said(reply: Result<impl Serialize, String>) -> Reply {
+    match reply.and_then(|ok| serde_json::to_value(ok).map_err(|e| format!("a bug in pi-graft: {e}"))) {
+        Ok(ok) => Reply::Ok { ok },
+        Err(error) => Reply::Error { error },
+    }
 }
 
 impl Daemon {
@@ -116,7 +121,7 @@ impl Daemon {
     }
 
     /// Begins or ends a pause, of everything or of one session. Gives the session's path.
-    fn pause(&mut self, session: Option<&str>, paused: bool) -> Result<Option<PathBuf>, String> {
+    fn pause(&mut self, session: Option<&str>, paused: bool) -> Result<Option<String>, String> {
         let word = if paused { "paused" } else { "resumed" };
         let Some(session) = session else {
             self.world.pause(paused);
@@ -135,7 +140,7 @@ impl Daemon {
         info!(session = %path.display(), "{word}");
         self.slot(&path).paused = paused;
         self.go_on();
-        Ok(Some(path))
+        Ok(Some(path.to_string_lossy().into_owned()))
     }
 
     /// Whatever happened during a pause is looked at now.

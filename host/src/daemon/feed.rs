@@ -4,8 +4,9 @@ use std::path::PathBuf;
 use std::sync::{Mutex, MutexGuard, PoisonError};
 
 use crate::journal::{JournalError, RunRecord};
-use crate::wire::control::{LogFilter, LogLine, Reply};
+use crate::wire::control::{LogFilter, LogLine};
 
+use super::control::said;
 use super::socket::Conn;
 
 /// Those who follow.
@@ -61,7 +62,7 @@ impl Feed {
 }
 
 fn send(conn: &Conn, lines: &[LogLine]) {
-    conn.send(&Reply::Ok { ok: serde_json::to_value(lines).unwrap_or_default() });
+    conn.send(&said(Ok(lines)));
 }
 
 /// A line of the log as the command line sees it.

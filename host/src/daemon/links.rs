@@ -12,6 +12,7 @@ use crate::wire::VERSION;
 use crate::wire::bridge::{Ask, FromPi, Hello, Moved, Pushed, ToPi, Welcome};
 
 use super::Daemon;
+use super::room::Held;
 use super::settled::{SettledDone, SettledLost};
 use super::socket::Conn;
 
@@ -76,13 +77,15 @@ pub struct Asked {
     conn: Conn,
     over: Arc<AtomicBool>,
     answered: bool,
+    /// The room that it takes until it is answered.
+    _held: Option<Held>,
 }
 
 impl Asked {
     /// An ask of a Pi that never aborts.
     #[must_use]
     pub fn new(ask: Ask, pid: u32, conn: Conn) -> Asked {
-        Asked { ask, at: Instant::now(), pid, conn, over: Arc::default(), answered: false }
+        Asked { ask, at: Instant::now(), pid, conn, over: Arc::default(), answered: false, _held: None }
     }
 
     /// What tells it from every other ask: a bridge counts its own only.
@@ -163,19 +166,19 @@ impl Links {
         over.for_each(|(_, _, over)| over.store(true, Ordering::Relaxed));
     }
 
-    fn ask(&mut self, conn: Conn, ask: Ask) -> Option<Asked> {
+    fn ask(&mut self, conn: Conn, ask: Ask, held: Held) -> Option<Asked> {
         // What only its answer holds is answered.
         self.asks.retain(|(_, _, over)| Arc::strong_count(over) > 1);
         let pid = self.of(conn.id())?.pid;
         let over = Arc::new(AtomicBool::new(false));
         self.asks.push((conn.id(), ask.ask, Arc::clone(&over)));
-        Some(Asked { ask, at: Instant::now(), pid, conn, over, answered: false })
+        Some(Asked { ask, at: Instant::now(), pid, conn, over, answered: false, _held: Some(held) })
     }
 }
 
 impl Daemon {
     /// A bridge has said something.
-    pub(super) fn hear_pi(&mut self, conn: Conn, message: FromPi) {
+    pub(super) fn hear_pi(&mut self, conn: Conn, message: FromPi, held: Held) {
         if let FromPi::Hello(hello) = message {
             return self.hello(conn, hello);
         }
@@ -183,7 +186,7 @@ impl Daemon {
         match message {
             FromPi::Hello(_) => {}
             FromPi::Moved(moved) => self.moved(&conn, &path, moved),
-            FromPi::Ask(ask) => self.asked(conn, &path, ask),
+            FromPi::Ask(ask) => self.asked(conn, &path, ask, held),
             FromPi::Cancel(ask) => self.slot(&path).links.cancel(|of, n| of == conn.id() && n == ask),
             FromPi::Pushed(pushed) => {
                 self.slot(&path).bell.pushed.push(pushed);
@@ -227,13 +230,13 @@ impl Daemon {
         self.touch(path);
     }
 
-    fn asked(&mut self, conn: Conn, path: &Path, ask: Ask) {
+    fn asked(&mut self, conn: Conn, path: &Path, ask: Ask, held: Held) {
         debug!(session = %path.display(), ask = ask.ask, at = ask.at, "Pi asks");
         let slot = self.slot(path);
         if let Some(bridge) = slot.links.of(conn.id()) {
             bridge.leaf.clone_from(&ask.leaf);
         }
-        let asked = slot.links.ask(conn, ask);
+        let asked = slot.links.ask(conn, ask, held);
         slot.bell.asks.extend(asked);
         self.wake(path);
         if !self.slot(path).working {

@@ -24,6 +24,7 @@ pub mod quarantine;
 mod quiet;
 mod redo;
 mod rejoin;
+mod room;
 mod root;
 mod roots;
 pub mod session;
@@ -89,7 +90,7 @@ pub enum Event {
     /// A worker has finished an `on-settled` run, or lost it to a bug of ours.
     Settled(PathBuf, Box<Result<SettledDone, SettledLost>>),
     /// A bridge said something.
-    FromPi(Conn, FromPi),
+    FromPi(Conn, FromPi, room::Held),
     /// The command line wants something.
     Control(Conn, Request),
     /// A connection has ended.
@@ -145,6 +146,8 @@ pub struct Daemon {
     socket: Option<PathBuf>,
     /// The connections of bridges, and the session that each has.
     linked: HashMap<u64, PathBuf>,
+    /// Sessions in memory whose steps have begun or wait for their turn.
+    carried: usize,
 }
 
 impl Daemon {
@@ -169,6 +172,7 @@ impl Daemon {
             identity: None,
             socket: None,
             linked: HashMap::new(),
+            carried: 0,
         }
     }
 
@@ -205,7 +209,10 @@ impl Daemon {
             tokio::select! {
                 () = stop.cancelled() => break,
                 Some(event) = self.from.recv() => self.hear(event),
-                _ = house.tick() => self.keep_house(),
+                _ = house.tick() => {
+                    self.let_go_gone();
+                    self.keep_house();
+                }
                 () = sleep_until(look) => self.look_due(),
                 () = sleep_until(due) => self.wake_due(),
             }
@@ -306,8 +313,8 @@ impl Daemon {
             Event::Changed(path) => {
                 if self.is_followed(&path) {
                     self.wake(&path);
-                } else if !self.roots.following().has(&path) {
-                    self.roots.hint_early(&path);
+                } else {
+                    self.hear_odd(&path);
                 }
             }
             Event::Walk(dir) => self.roots.hint(dir.as_deref()),
@@ -322,7 +329,7 @@ impl Daemon {
                 }
                 self.touch(&path);
             }
-            Event::FromPi(conn, message) => self.hear_pi(conn, message),
+            Event::FromPi(conn, message, held) => self.hear_pi(conn, message, held),
             Event::Control(conn, request) => self.control(conn, request),
             Event::Redo(runs) => self.redo(runs),
             Event::Reloaded(conn, fresh) => self.reloaded(&conn, *fresh),
@@ -334,6 +341,20 @@ impl Daemon {
     fn is_followed(&self, path: &Path) -> bool {
         let plain = std::fs::symlink_metadata(path).is_ok_and(|meta| meta.is_file());
         plain && self.roots.following().has(path) && (self.world.settings.by_path)(path)
+    }
+
+    /// What an event named is no session that is followed.
+    fn hear_odd(&mut self, path: &Path) {
+        let meta = std::fs::symlink_metadata(path);
+        if !self.roots.following().has(path) {
+            self.roots.hint_early(path);
+        } else if meta.as_ref().is_ok_and(std::fs::Metadata::is_dir) {
+            // A directory may be named as sessions are.
+            self.roots.hint(Some(path));
+        }
+        if !meta.is_ok_and(|meta| meta.is_file()) {
+            self.let_go(path);
+        }
     }
 
     /// What was moved is made to last, and what is too old goes; on a worker, since it waits for the disk.

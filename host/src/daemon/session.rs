@@ -35,6 +35,8 @@ use super::world::{Met, World};
 
 /// Entries older than the first start of the store, less this, are history (product.md 4.3), milliseconds.
 pub(super) const GRACE_MS: i64 = 60_000;
+/// In how many bytes the header must stand.
+const MOST_HEAD: usize = 1 << 20;
 
 /// Why a step failed. The session is read anew after a pause; nothing is lost.
 #[derive(Debug, thiserror::Error)]
@@ -239,11 +241,14 @@ impl Session {
             let path = path.to_path_buf();
             move |source| StepError::Files(FilesError::Io { path, source })
         };
-        self.look_ahead(&reading).map_err(io(&self.path))?;
         if self.skip_present {
             self.handled.to = reading.metadata().map_err(io(&self.path))?.len();
             self.skip_present = false;
         }
+        if !self.has_whole_line(&reading)? {
+            return Ok(false);
+        }
+        self.look_ahead(&reading).map_err(io(&self.path))?;
         let mut failure = None;
         let ended = reading.lines(from, |offset, line| match self.take_line(world, offset, line, &mut each) {
             Ok(()) => !(world.stops().is_some() && self.may_stop_behind(offset + line.len() as u64 + 1)),
@@ -467,15 +472,16 @@ fn blank_record(path: &Path, id: &str, reading: &Reading) -> SessionRecord {
     }
 }
 
-/// Reads up to the header, and gives it with its line. `None` if the file is no session, or none yet.
+/// Reads up to the header, and gives it with its line. `None` if the file is no session, or none yet: also one that goes on
+/// and on without a header, which is not to be read as a whole each time that something happens to it.
 fn peek_header(reading: &Reading, path: &Path) -> Result<Option<(pi_session::header::Header, String)>, StepError> {
     let mut tree = Tree::new();
     let mut text = String::new();
-    let read = reading.lines(0, |offset, line| {
+    let read = reading.lines_within(0, MOST_HEAD, |offset, line| {
         if tree.push(offset, line) == Pushed::Header {
             text = String::from_utf8_lossy(line).trim().to_owned();
         }
-        tree.status() == Status::NotBegun
+        tree.status() == Status::NotBegun && offset < MOST_HEAD as u64
     });
     read.map_err(|source| FilesError::Io { path: path.into(), source })?;
     Ok(tree.header().cloned().map(|header| (header, text)))

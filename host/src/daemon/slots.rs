@@ -36,6 +36,8 @@ pub struct Stepped {
 pub(super) struct Slot {
     session: Option<Session>,
     pub(super) working: bool,
+    /// Its worker has, or will have, the session that was in memory.
+    carried: bool,
     /// Something happened while it was with a worker.
     pub(super) again: bool,
     due: Option<Instant>,
@@ -77,11 +79,28 @@ impl Daemon {
         }
         slot.working = true;
         let bell = Bell { bridges: slot.links.view(), ..std::mem::take(&mut slot.bell) };
-        let session = slot.session.take();
-        if let Some(due) = slot.due.take() {
-            self.due.remove(&(due, path.to_path_buf()));
-        }
+        let due = slot.due.take();
+        let session = self.carry(path);
+        due.map(|due| self.due.remove(&(due, path.to_path_buf())));
         self.start(path.to_path_buf(), session, bell);
+    }
+
+    /// The session in memory, for its step. Where too many wait for theirs it is read anew: each has its file open.
+    fn carry(&mut self, path: &Path) -> Option<Session> {
+        let full = self.carried >= KEEP_LOADED;
+        let slot = self.slot(path);
+        let may_go = slot.jobs == 0 && slot.links.is_empty();
+        let session = slot.session.take().filter(|_| !(full && may_go));
+        slot.carried = session.is_some();
+        self.carried += usize::from(session.is_some());
+        session
+    }
+
+    fn brought_back(&mut self, path: &Path) {
+        let slot = self.slot(path);
+        slot.working = false;
+        let carried = std::mem::take(&mut slot.carried);
+        self.carried -= usize::from(carried);
     }
 
     fn start(&self, path: PathBuf, session: Option<Session>, bell: Bell) {
@@ -102,8 +121,8 @@ impl Daemon {
     pub(super) fn stepped(&mut self, path: &Path, stepped: Stepped) {
         self.answer_reloads(Some(path));
         let paused = self.world.is_paused();
+        self.brought_back(path);
         let slot = self.slot(path);
-        slot.working = false;
         slot.session = stepped.session;
         // It may have stopped half way.
         slot.again |= paused;
@@ -115,6 +134,7 @@ impl Daemon {
             self.wake(path);
         }
         self.drop_idle();
+        self.forget_empty(path);
     }
 
     fn plan(&mut self, path: &Path, next: Next) {
@@ -194,6 +214,28 @@ impl Daemon {
         }
     }
 
+    /// Nothing is at its path any more, or no session: a file that is gone must not be kept open.
+    pub(super) fn let_go(&mut self, path: &Path) {
+        if self.slots.get(path).is_some_and(|slot| slot.session.is_some() && !slot.working) {
+            self.touch(path);
+        }
+    }
+
+    /// The same for all that went unnoticed.
+    pub(super) fn let_go_gone(&mut self) {
+        let gone = |(path, slot): &(&PathBuf, &Slot)| slot.session.is_some() && !path.exists();
+        let gone: Vec<PathBuf> = self.slots.iter().filter(gone).map(|(path, _)| path.clone()).collect();
+        gone.iter().for_each(|path| self.let_go(path));
+    }
+
+    /// What turned out to be no session, or is not followed, has no slot.
+    fn forget_empty(&mut self, path: &Path) {
+        let idle = |slot: &Slot| !slot.working && slot.session.is_none() && slot.jobs == 0 && slot.due.is_none();
+        if self.slots.get(path).is_some_and(|slot| idle(slot) && slot.waiting.is_none() && slot.failures == 0) {
+            self.forget(path);
+        }
+    }
+
     /// After a change of roots: sessions that are below none of them, and that nobody has or works on, are let go.
     pub(super) fn forget_unfollowed(&mut self) {
         let idle = |slot: &Slot| !slot.working && slot.jobs == 0 && slot.links.is_empty() && !slot.paused;
@@ -224,8 +266,8 @@ impl Daemon {
 
     /// A step that ended while the daemon ends: its `on-settled` runs are asked for again at the next start.
     pub(super) fn stepped_last(&mut self, path: &Path, stepped: Stepped) {
+        self.brought_back(path);
         let slot = self.slot(path);
-        slot.working = false;
         if let Ok(next) = stepped.result {
             slot.waiting = next.waiting;
             self.summary.tally.add(&next.tally);

@@ -6,9 +6,11 @@
 use std::io;
 use std::os::unix::fs::{FileTypeExt, PermissionsExt};
 use std::path::{Path, PathBuf};
-use std::sync::atomic::{AtomicU64, Ordering};
+use std::sync::Arc;
+use std::sync::atomic::{AtomicU64, AtomicUsize, Ordering};
+use std::time::Duration;
 
-use tokio::io::{AsyncBufReadExt, AsyncReadExt, AsyncWriteExt, BufReader};
+use tokio::io::{AsyncBufReadExt, AsyncWriteExt, BufReader};
 use tokio::net::unix::{OwnedReadHalf, OwnedWriteHalf};
 use tokio::net::{UnixListener, UnixStream};
 use tokio::sync::mpsc::{Receiver, Sender, UnboundedSender, channel};
@@ -19,9 +21,16 @@ use crate::wire::bridge::FromPi;
 use crate::wire::{self, Closing, First, MOST_LINE, WireError};
 
 use super::Event;
+use super::room::{Held, Place, Room};
 
 /// Lines that may wait for a peer to read them.
 const MOST_WAITING: usize = 1024;
+/// Bytes that may wait so before one more line.
+const MOST_UNREAD: usize = 16 << 20;
+/// How long a peer may take to say who it is.
+const FIRST_LINE: Duration = Duration::from_secs(10);
+/// What a line's buffer keeps for the next one.
+const KEEP_LINE: usize = 64 << 10;
 
 /// Why there is no socket. The daemon goes on without one.
 #[derive(Debug, thiserror::Error)]
@@ -47,6 +56,8 @@ pub enum SocketError {
 pub struct Conn {
     id: u64,
     to: Sender<Vec<u8>>,
+    /// Bytes that wait to be read; none within this process.
+    unread: Option<Arc<AtomicUsize>>,
     stop: CancellationToken,
 }
 
@@ -55,7 +66,7 @@ impl Conn {
     #[must_use]
     pub fn within(id: u64) -> (Conn, Receiver<Vec<u8>>) {
         let (to, from) = channel(MOST_WAITING);
-        (Conn { id, to, stop: CancellationToken::new() }, from)
+        (Conn { id, to, unread: None, stop: CancellationToken::new() }, from)
     }
 
     /// Its number: no two of a daemon's life are the same.
@@ -66,7 +77,9 @@ impl Conn {
 
     /// Sends a message. One that the peer will never read is lost, and nobody minds.
     pub fn send(&self, message: &impl serde::Serialize) {
-        if self.to.try_send(wire::line(message)).is_err() {
+        let line = wire::line(message);
+        let waits = self.unread.as_ref().map_or(0, |unread| unread.fetch_add(line.len(), Ordering::Relaxed));
+        if waits > MOST_UNREAD || self.to.try_send(line).is_err() {
             debug!(conn = self.id, "does not read what it is sent, or is gone; closed");
             self.stop.cancel();
         }
@@ -130,16 +143,20 @@ fn remove(path: &Path) {
 
 async fn accept(listener: UnixListener, to: UnboundedSender<Event>, stop: CancellationToken) {
     static NUMBER: AtomicU64 = AtomicU64::new(1);
+    let room = Room::default();
     loop {
         let accepted = tokio::select! {
             () = stop.cancelled() => return,
             accepted = listener.accept() => accepted,
         };
         match accepted {
-            Ok((stream, _)) if is_ours(&stream) => {
-                let id = NUMBER.fetch_add(1, Ordering::Relaxed);
-                tokio::spawn(serve(id, stream, to.clone(), stop.child_token()));
-            }
+            Ok((stream, _)) if is_ours(&stream) => match room.enter() {
+                Some(place) => {
+                    let id = NUMBER.fetch_add(1, Ordering::Relaxed);
+                    tokio::spawn(serve(id, stream, to.clone(), stop.child_token(), place));
+                }
+                None => turn_away(&stream),
+            },
             Ok(_) => warn!("another user's process tried to connect; closed"),
             Err(e) => {
                 // Most often too many open files: it passes, and trying again at once would only spin.
@@ -150,20 +167,27 @@ async fn accept(listener: UnixListener, to: UnboundedSender<Event>, stop: Cancel
     }
 }
 
+/// Says that there are too many; a peer that is not ready to hear it is let go without a word.
+fn turn_away(stream: &UnixStream) {
+    debug!("turned away: {}", WireError::Crowded);
+    let _ = stream.try_write(&wire::line(&Closing::because(WireError::Crowded)));
+}
+
 fn is_ours(stream: &UnixStream) -> bool {
     let own = rustix::process::geteuid().as_raw();
     stream.peer_cred().is_ok_and(|peer| peer.uid() == own)
 }
 
 /// One connection from its first line to its end.
-async fn serve(id: u64, stream: UnixStream, to: UnboundedSender<Event>, stop: CancellationToken) {
+async fn serve(id: u64, stream: UnixStream, to: UnboundedSender<Event>, stop: CancellationToken, place: Place) {
     let (read, write) = stream.into_split();
     let (lines, waiting) = channel(MOST_WAITING);
-    let writer = tokio::spawn(write_lines(write, waiting, stop.clone()));
-    let conn = Conn { id, to: lines, stop: stop.clone() };
+    let unread = Arc::<AtomicUsize>::default();
+    let writer = tokio::spawn(write_lines(write, waiting, Arc::clone(&unread), stop.clone()));
+    let conn = Conn { id, to: lines, unread: Some(unread), stop: stop.clone() };
     let heard = tokio::select! {
         () = stop.cancelled() => Ok(()),
-        heard = hear(BufReader::new(read), &conn, &to) => heard,
+        heard = hear(BufReader::new(read), &conn, place.room(), &to) => heard,
     };
     if let Err(why) = heard {
         debug!(conn = id, "closed: {why}");
@@ -177,14 +201,18 @@ async fn serve(id: u64, stream: UnixStream, to: UnboundedSender<Event>, stop: Ca
 }
 
 /// Turns the lines of one peer into events until it goes.
-async fn hear(mut from: BufReader<OwnedReadHalf>, conn: &Conn, to: &UnboundedSender<Event>) -> Result<(), WireError> {
+async fn hear(
+    mut from: BufReader<OwnedReadHalf>,
+    conn: &Conn,
+    room: &Room,
+    to: &UnboundedSender<Event>,
+) -> Result<(), WireError> {
     let mut line = Vec::new();
-    if !next_line(&mut from, &mut line).await? {
-        return Ok(());
-    }
-    let tell = |message| drop(to.send(Event::FromPi(conn.clone(), message)));
+    let first = tokio::time::timeout(FIRST_LINE, next_line(&mut from, &mut line, room)).await;
+    let Some(held) = first.map_err(|_| WireError::Silent)?? else { return Ok(()) };
+    let tell = |message, held| drop(to.send(Event::FromPi(conn.clone(), message, held)));
     match First::parse(&line)? {
-        First::Bridge(hello) => tell(FromPi::Hello(hello)),
+        First::Bridge(hello) => tell(FromPi::Hello(hello), held),
         First::Control(request) => {
             // Whoever asks may end its own side at once; the answer ends the connection.
             let _ = to.send(Event::Control(conn.clone(), request));
@@ -192,25 +220,48 @@ async fn hear(mut from: BufReader<OwnedReadHalf>, conn: &Conn, to: &UnboundedSen
             return Ok(());
         }
     }
-    while next_line(&mut from, &mut line).await? {
-        tell(FromPi::parse(&line)?);
+    while let Some(held) = next_line(&mut from, &mut line, room).await? {
+        tell(FromPi::parse(&line)?, held);
     }
     Ok(())
 }
 
-/// The next whole line without its `\n`; false at the end. A peer that fails is one that goes.
-async fn next_line(from: &mut BufReader<OwnedReadHalf>, line: &mut Vec<u8>) -> Result<bool, WireError> {
+/// The next whole line without its `\n`, and the room that it takes; none at the end. A peer that fails is one that goes.
+async fn next_line(
+    from: &mut BufReader<OwnedReadHalf>,
+    line: &mut Vec<u8>,
+    room: &Room,
+) -> Result<Option<Held>, WireError> {
     line.clear();
-    let mut limited = from.take(MOST_LINE as u64 + 1);
-    let read = limited.read_until(b'\n', line).await;
-    match line.pop() {
-        Some(b'\n') if read.is_ok() => Ok(true),
-        Some(_) if line.len() >= MOST_LINE => Err(WireError::TooLong),
-        _ => Ok(false),
+    line.shrink_to(KEEP_LINE);
+    let mut held = room.begin();
+    loop {
+        let Ok(there) = from.fill_buf().await else { return Ok(None) };
+        let end = memchr::memchr(b'\n', there);
+        let (part, used) = end.map_or((there, there.len()), |end| (&there[..end], end + 1));
+        if used == 0 {
+            return Ok(None);
+        }
+        if line.len() + part.len() > MOST_LINE {
+            return Err(WireError::TooLong);
+        }
+        if !held.grow(used) {
+            return Err(WireError::Crowded);
+        }
+        line.extend_from_slice(part);
+        from.consume(used);
+        if end.is_some() {
+            return Ok(Some(held));
+        }
     }
 }
 
-async fn write_lines(mut to: OwnedWriteHalf, mut lines: Receiver<Vec<u8>>, stop: CancellationToken) {
+async fn write_lines(
+    mut to: OwnedWriteHalf,
+    mut lines: Receiver<Vec<u8>>,
+    unread: Arc<AtomicUsize>,
+    stop: CancellationToken,
+) {
     loop {
         let line = tokio::select! {
             biased;
@@ -225,6 +276,7 @@ async fn write_lines(mut to: OwnedWriteHalf, mut lines: Receiver<Vec<u8>>, stop:
         if !written {
             break;
         }
+        unread.fetch_sub(line.len(), Ordering::Relaxed);
     }
     stop.cancel();
 }

@@ -12,6 +12,7 @@ use tracing::debug;
 
 use crate::files::FilesError;
 use crate::files::append::{LastLine, Place};
+use crate::files::tail::Reading;
 use crate::journal::Unended;
 
 use super::session::{Session, StepError};
@@ -28,9 +29,44 @@ pub(super) struct Tail {
     len: u64,
     /// They were taken in.
     taken: Option<LastLine>,
+    /// How far they have no `\n`.
+    looked: Looked,
 }
 
+/// How far no line ends, and what stood right before that place: who rewrites what was looked through changes that too.
+#[derive(Default)]
+struct Looked {
+    to: u64,
+    last: Vec<u8>,
+}
+
+/// Bytes behind the last whole line that are looked through anew each time.
+const FEW: u64 = 64 << 10;
+/// What is kept of the bytes before the place up to which no line ends.
+const MARK: u64 = 64;
+
 impl Session {
+    /// Whether a whole line has arrived. A long one that is still being written is not read from its beginning each time
+    /// that it has grown.
+    pub(super) fn has_whole_line(&mut self, reading: &Reading) -> Result<bool, StepError> {
+        let io = |source| FilesError::Io { path: self.path.clone(), source };
+        let from = if self.was_looked_through(reading) { self.tail.looked.to } else { self.read_to };
+        let ended = reading.find_end(from).map_err(io)?;
+        let Err(to) = ended else { return Ok(true) };
+        self.tail.looked = Looked::default();
+        if to - self.read_to > FEW {
+            let last = reading.read(to - MARK, MARK as usize)?.into_owned();
+            self.tail.looked = Looked { to, last };
+        }
+        Ok(false)
+    }
+
+    fn was_looked_through(&self, reading: &Reading) -> bool {
+        let looked = &self.tail.looked;
+        let stands = || reading.read(looked.to - MARK, MARK as usize).is_ok_and(|last| *last == looked.last);
+        looked.to > self.read_to && stands()
+    }
+
     /// Whether there are other bytes behind the last whole line than before.
     pub(super) fn tail_changed(&mut self) -> bool {
         let len = self.unended_bytes();
@@ -64,7 +100,7 @@ impl Session {
         }
         debug!(session = %self.path.display(), "the last line has had no end for live-hold; taken as it is");
         self.note_receipt(&text);
-        self.tail = Tail { len: text.len() as u64, taken: Some(LastLine::new(at, &text)) };
+        self.tail = Tail { len: text.len() as u64, taken: Some(LastLine::new(at, &text)), ..Tail::default() };
         let pushed = Arc::make_mut(&mut self.tree).push(at, &text);
         let Pushed::Entry(ix) = pushed else { return Ok(false) };
         self.lineage.note(&self.tree, ix, &text, &self.record.grafts.seen);

@@ -56,7 +56,20 @@ impl Reading {
     ///
     /// # Errors
     /// What the system says; lines handed out before stand.
-    pub fn lines(&self, from: u64, mut each: impl FnMut(u64, &[u8]) -> bool) -> std::io::Result<u64> {
+    pub fn lines(&self, from: u64, each: impl FnMut(u64, &[u8]) -> bool) -> std::io::Result<u64> {
+        self.lines_within(from, usize::MAX, each)
+    }
+
+    /// The same up to the first line that is longer than `longest` bytes, about: a file that has none costs no more memory.
+    ///
+    /// # Errors
+    /// What the system says; lines handed out before stand.
+    pub fn lines_within(
+        &self,
+        from: u64,
+        longest: usize,
+        mut each: impl FnMut(u64, &[u8]) -> bool,
+    ) -> std::io::Result<u64> {
         let there = usize::try_from(self.file.metadata()?.len().saturating_sub(from)).unwrap_or(PIECE);
         let piece = there.clamp(1, PIECE);
         let (mut at, mut held) = (from, Vec::new());
@@ -79,6 +92,26 @@ impl Reading {
             }
             held.drain(..used);
             at += used as u64;
+            if held.len() > longest {
+                return Ok(at);
+            }
+        }
+    }
+
+    /// Where a line ends from `from` on: the offset of the first `\n`, or else of the end of what was looked through.
+    ///
+    /// # Errors
+    /// What the system says.
+    pub fn find_end(&self, from: u64) -> std::io::Result<Result<u64, u64>> {
+        let there = usize::try_from(self.file.metadata()?.len().saturating_sub(from)).unwrap_or(PIECE);
+        let (mut at, mut piece) = (from, vec![0; there.clamp(1, PIECE)]);
+        loop {
+            let read = self.file.read_at(&mut piece, at)?;
+            match memchr::memchr(b'\n', &piece[..read]) {
+                Some(end) => return Ok(Ok(at + end as u64)),
+                None if read == 0 => return Ok(Err(at)),
+                None => at += read as u64,
+            }
         }
     }
 }
@@ -108,6 +141,23 @@ mod tests {
             true
         });
         (found, end.expect("read"))
+    }
+
+    #[test]
+    fn a_line_that_is_too_long_is_not_waited_for() {
+        let dir = tempfile::tempdir().expect("a temporary directory");
+        let path = dir.path().join("s.jsonl");
+        std::fs::write(&path, [b"x\n".as_slice(), &b"x".repeat(5 * PIECE), b"\nx\n"].concat()).expect("written");
+        let reading = Reading::open(&path).expect("opened");
+        let mut count = 0;
+        let end = reading.lines_within(0, PIECE, |_, _| {
+            count += 1;
+            true
+        });
+        assert_eq!((end.expect("read"), count), (2, 1));
+        let ends = [0, 2, 5 * PIECE as u64 + 3, 5 * PIECE as u64 + 5].map(|from| reading.find_end(from).expect("read"));
+        let last = 5 * PIECE as u64 + 5;
+        assert_eq!(ends, [Ok(1), Ok(last - 3), Ok(last - 1), Err(last)]);
     }
 
     #[test]

@@ -5,6 +5,8 @@ use std::path::PathBuf;
 use serde::{Deserialize, Serialize};
 use serde_json::Value;
 
+use super::paths;
+
 /// What the command line wants.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(tag = "control", rename_all = "lowercase")]
@@ -91,7 +93,7 @@ pub struct LogLine {
     /// The session's id.
     pub session: String,
     /// Where it is, if that is known.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
+    #[serde(default, skip_serializing_if = "Option::is_none", serialize_with = "paths::some")]
     pub path: Option<PathBuf>,
     /// `run`, or `batch`.
     pub about: String,
@@ -146,8 +148,10 @@ pub struct DaemonStatus {
     /// When it started.
     pub since_ms: i64,
     /// Its config; none: the shipped one.
+    #[serde(serialize_with = "paths::some")]
     pub config: Option<PathBuf>,
     /// Its state directory.
+    #[serde(serialize_with = "paths::one")]
     pub state_dir: PathBuf,
     /// Whether it pauses.
     pub paused: bool,
@@ -180,6 +184,7 @@ pub struct PluginStatus {
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct RootStatus {
     /// Where.
+    #[serde(serialize_with = "paths::one")]
     pub path: PathBuf,
     /// `watched`, `polled` (events cannot be relied on), `absent`, or `locked` (another daemon has it, so it is not followed).
     pub state: String,
@@ -193,6 +198,7 @@ pub struct RootStatus {
 #[serde(rename_all = "camelCase")]
 pub struct SessionStatus {
     /// Its file.
+    #[serde(serialize_with = "paths::one")]
     pub path: PathBuf,
     /// Its id; empty before it was read.
     pub id: String,
@@ -240,5 +246,6 @@ pub struct Reloaded {
     /// The plugins now.
     pub plugins: Vec<PluginStatus>,
     /// The watched directories now.
+    #[serde(serialize_with = "paths::all")]
     pub roots: Vec<PathBuf>,
 }

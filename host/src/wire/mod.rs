@@ -5,6 +5,7 @@
 
 pub mod bridge;
 pub mod control;
+mod paths;
 pub mod quarantine;
 
 use serde::{Deserialize, Serialize};
@@ -29,6 +30,12 @@ pub enum WireError {
     /// A line beyond [`MOST_LINE`].
     #[error("a line of more than {MOST_LINE} bytes")]
     TooLong,
+    /// Others take all the room that there is for peers.
+    #[error("too many connections, or too much that is said at once; try again later")]
+    Crowded,
+    /// No first line.
+    #[error("nothing was said")]
+    Silent,
 }
 
 /// What a client says first.

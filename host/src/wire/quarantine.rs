@@ -4,6 +4,8 @@ use std::path::PathBuf;
 
 use serde::{Deserialize, Serialize};
 
+use super::paths;
+
 /// Runs that failed and are not done with, and suspended plugins.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "camelCase")]
@@ -57,7 +59,7 @@ pub struct FailedLine {
     /// The session's id.
     pub session: String,
     /// Where it is, if that is known.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
+    #[serde(default, skip_serializing_if = "Option::is_none", serialize_with = "paths::some")]
     pub path: Option<PathBuf>,
     /// The plugin.
     pub plugin: String,
@@ -93,6 +95,7 @@ pub struct SuspendedLine {
     /// The session's id.
     pub session: String,
     /// Where it is.
+    #[serde(serialize_with = "paths::one")]
     pub path: PathBuf,
     /// When it was suspended; none if it merely has something to make up for.
     #[serde(default, skip_serializing_if = "Option::is_none")]

@@ -188,6 +188,21 @@ fn a_root_that_was_replaced_is_begun_anew() {
 
 /// As programs that tidy up temporary directories do.
 #[test]
+fn a_link_that_comes_to_lead_elsewhere_is_followed_there() {
+    let scene = Scene::new(100);
+    let (a, b) = (scene.session("a/s.jsonl"), scene.session("b/t.jsonl"));
+    let lead = |name: &str| std::os::unix::fs::symlink(scene.path(name), scene.path("root")).expect("a link");
+    lead("a");
+    let mut root = scene.root("root");
+    assert_eq!(scene.look(&mut root), ["s"]);
+    fs::remove_file(scene.path("root")).expect("gone");
+    lead("b");
+    assert_eq!(scene.look_later(&mut root), ["t"]);
+    let held = root.held.as_ref().expect("held");
+    assert!(held.has(&b) && !held.has(&a));
+}
+
+#[test]
 fn a_lock_whose_file_was_cleaned_away_is_taken_again_or_lost() {
     let scene = Scene::new(100);
     scene.session("root/s.jsonl");
