@@ -272,3 +272,27 @@ fn what_is_pending_for_an_entry_that_is_gone_is_kept_until_it_comes_back() {
     assert_eq!(triggers(&file).iter().filter(|of| **of == user).count(), 1);
     assert_eq!(file.receipts(), 3);
 }
+
+/// Unless somebody hears it, the signal that comes with such a limit ends the process.
+#[test]
+fn a_limit_on_the_size_of_files_keeps_what_exceeds_it_waiting_and_nothing_else() {
+    let stage = stage();
+    let (large, small) = (stage.session("large.jsonl"), stage.session("small.jsonl"));
+    let mut program = std::process::Command::new("sh");
+    program.args(["-c", "ulimit -f 16384; exec \"$@\"", "sh"]);
+    let mut daemon = stage.daemon_by(program, &["--closed"]);
+    let mut pi = Talk::begin(&large);
+    pi.user(&"x".repeat(17 << 20));
+    pi.assistant("hi");
+    daemon.wait_for("kept for later");
+    assert!(daemon.log().contains("File too large"), "{}", daemon.log());
+    let mut pi = Talk::begin(&small);
+    pi.user("hello");
+    pi.assistant("hi");
+    until("the small one's grafts", || triggers(&Session::read(&small)).len() == 2);
+    daemon.end();
+    assert_eq!(triggers(&Session::read(&large)).len(), 0);
+    let daemon = stage.daemon(&["--closed"]);
+    until("the large one's grafts", || triggers(&Session::read(&large)).len() == 2);
+    daemon.end();
+}

@@ -206,10 +206,12 @@ fn is_full(e: &io::Error) -> bool {
 /// Writes all of `bytes` in one call and looks where they landed; a short write is gone on with while the file still ends
 /// in our prefix. Gives the offset of the first byte.
 fn write_whole(disk: &dyn Disk, file: &File, path: &Path, place: Place, bytes: &[u8]) -> Result<u64, FilesError> {
-    let written = disk.write(file, bytes).map_err(|source| match is_full(&source) {
-        true => FilesError::NoRoom { path: path.to_path_buf(), bytes: bytes.len() },
+    let written = disk.write(file, bytes).map_err(|source| match source.kind() {
+        _ if is_full(&source) => FilesError::NoRoom { path: path.to_path_buf(), bytes: bytes.len() },
+        // A limit of this process, looked at before anything is written.
+        io::ErrorKind::FileTooLarge => unwritable(path)(source),
         // Of any other failure it is not certain what it left behind.
-        false => FilesError::Io { path: path.to_path_buf(), source },
+        _ => FilesError::Io { path: path.to_path_buf(), source },
     })?;
     let offset = landed(disk, file, &bytes[..written]).map_err(FilesError::io(path))?;
     // Half a line of somebody's that came just before ours is glued to it.

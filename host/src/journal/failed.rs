@@ -91,10 +91,11 @@ impl Journal {
     /// # Errors
     /// [`JournalError::Failed`].
     pub fn failed(&self, session: SessionKey) -> Result<Vec<FailedRun>> {
-        let read = self.db.read()?;
-        let table = read.open_table(FAILED).map_err(JournalError::failed)?;
-        let rows = table.range((session.0, "")..(session.0 + 1, "")).map_err(JournalError::failed)?;
-        rows.map(|row| decode(row.map_err(JournalError::failed)?.1.value())).collect()
+        self.db.read(|read| {
+            let table = read.open_table(FAILED).map_err(JournalError::failed)?;
+            let rows = table.range((session.0, "")..(session.0 + 1, "")).map_err(JournalError::failed)?;
+            rows.map(|row| decode(row.map_err(JournalError::failed)?.1.value())).collect()
+        })
     }
 
     /// All failed runs.
@@ -102,14 +103,15 @@ impl Journal {
     /// # Errors
     /// [`JournalError::Failed`].
     pub fn all_failed(&self) -> Result<Vec<(SessionKey, FailedRun)>> {
-        let read = self.db.read()?;
-        let table = read.open_table(FAILED).map_err(JournalError::failed)?;
-        let rows = table.iter().map_err(JournalError::failed)?;
-        rows.map(|row| {
-            let (key, value) = row.map_err(JournalError::failed)?;
-            Ok((SessionKey(key.value().0), decode(value.value())?))
+        self.db.read(|read| {
+            let table = read.open_table(FAILED).map_err(JournalError::failed)?;
+            let rows = table.iter().map_err(JournalError::failed)?;
+            rows.map(|row| {
+                let (key, value) = row.map_err(JournalError::failed)?;
+                Ok((SessionKey(key.value().0), decode(value.value())?))
+            })
+            .collect()
         })
-        .collect()
     }
 
     /// Keeps what becomes of failed runs of a session that nobody works on.
@@ -139,11 +141,12 @@ impl Journal {
     /// # Errors
     /// [`JournalError::Failed`].
     pub fn lifted(&self) -> Result<Vec<(String, i64)>> {
-        let read = self.db.read()?;
-        let table = read.open_table(LIFTED).map_err(JournalError::failed)?;
-        let rows = table.iter().map_err(JournalError::failed)?;
-        rows.map(|row| row.map(|(key, at)| (key.value().to_owned(), at.value())).map_err(JournalError::failed))
-            .collect()
+        self.db.read(|read| {
+            let table = read.open_table(LIFTED).map_err(JournalError::failed)?;
+            let rows = table.iter().map_err(JournalError::failed)?;
+            rows.map(|row| row.map(|(key, at)| (key.value().to_owned(), at.value())).map_err(JournalError::failed))
+                .collect()
+        })
     }
 
     /// Lifts the suspensions of a plugin that were made up to this time.

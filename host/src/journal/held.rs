@@ -26,8 +26,12 @@ impl Held {
         Held { db: RwLock::new(Some(db)), path, failed: AtomicBool::new(false) }
     }
 
-    pub(super) fn read(&self) -> Result<ReadTransaction, JournalError> {
-        self.with(|db| db.begin_read().map_err(JournalError::failed))
+    /// Makes use of what the database holds at one moment.
+    pub(super) fn read<T>(
+        &self,
+        work: impl FnOnce(&ReadTransaction) -> Result<T, JournalError>,
+    ) -> Result<T, JournalError> {
+        self.with(|db| work(&db.begin_read().map_err(JournalError::failed)?))
     }
 
     /// Makes one transaction; if it fails, the next use opens the database anew, and waits for this one to end.
@@ -35,14 +39,15 @@ impl Held {
         &self,
         work: impl FnOnce(WriteTransaction) -> Result<T, JournalError>,
     ) -> Result<T, JournalError> {
-        let done = self.with(|db| work(db.begin_write().map_err(JournalError::failed)?));
-        done.inspect_err(|_| self.failed.store(true, Ordering::SeqCst))
+        self.with(|db| work(db.begin_write().map_err(JournalError::failed)?))
+            .inspect_err(|_| self.failed.store(true, Ordering::SeqCst))
     }
 
-    fn with<T>(&self, work: impl FnOnce(&Database) -> Result<T, JournalError>) -> Result<T, JournalError> {
+    pub(super) fn with<T>(&self, work: impl FnOnce(&Database) -> Result<T, JournalError>) -> Result<T, JournalError> {
         self.reopen()?;
         let held = self.db.read().unwrap_or_else(PoisonError::into_inner);
-        held.as_ref().map_or_else(|| Err(JournalError::failed("it could not be opened again")), work)
+        let Some(db) = held.as_ref() else { return Err(JournalError::failed("it could not be opened again")) };
+        whole(|| work(db))
     }
 
     fn reopen(&self) -> Result<(), JournalError> {
@@ -52,11 +57,39 @@ impl Held {
             return Ok(());
         }
         // The old one goes first: it holds the file's lock.
-        drop(held.take());
-        *held = Some(Database::open(path).map_err(JournalError::failed)?);
+        let _ = close(&mut held);
+        *held = Some(whole(|| Database::open(path).map_err(JournalError::failed))?);
         self.failed.store(false, Ordering::SeqCst);
         Ok(())
     }
+}
+
+impl Drop for Held {
+    fn drop(&mut self) {
+        let held = self.db.get_mut().unwrap_or_else(PoisonError::into_inner);
+        if let Err(e) = close(held) {
+            tracing::warn!("{e}");
+        }
+    }
+}
+
+/// Closing a database writes, so it may fail as any use.
+fn close(held: &mut Option<Database>) -> Result<(), JournalError> {
+    whole(|| {
+        drop(held.take());
+        Ok(())
+    })
+}
+
+/// Uses a database that may be damaged: redb tells some damage by a panic, which is to cost the one who asks no more than an
+/// error. What such a use leaves behind is never used: a transaction ends with it, and a failed database is opened anew.
+pub(super) fn whole<T>(work: impl FnOnce() -> Result<T, JournalError>) -> Result<T, JournalError> {
+    let done = std::panic::catch_unwind(std::panic::AssertUnwindSafe(work));
+    done.unwrap_or_else(|panic| {
+        let text = panic.downcast_ref::<String>().map(String::as_str);
+        let text = text.or_else(|| panic.downcast_ref::<&str>().copied()).unwrap_or("it cannot be read");
+        Err(JournalError::Damaged(text.to_owned()))
+    })
 }
 
 #[cfg(test)]
@@ -81,8 +114,10 @@ mod tests {
         put(1).expect("written");
         held.write(|_| Err::<(), _>(JournalError::failed("no room"))).expect_err("it fails");
         put(2).expect("opened anew and written");
-        let read = held.read().expect("readable");
-        let table = read.open_table(TABLE).expect("the table");
-        assert_eq!(table.iter().expect("rows").count(), 2);
+        let count = held.read(|read| {
+            let table = read.open_table(TABLE).map_err(JournalError::failed)?;
+            Ok(table.iter().map_err(JournalError::failed)?.count())
+        });
+        assert_eq!(count.expect("readable"), 2);
     }
 }

@@ -34,11 +34,12 @@ impl Journal {
     /// # Errors
     /// [`JournalError::Failed`].
     pub fn runs(&self, most: usize, wants: impl Fn(&RunRecord) -> bool) -> Result<Vec<RunRecord>> {
-        let read = self.db.read()?;
-        let table = read.open_table(RUNS).map_err(JournalError::failed)?;
-        let rows = table.iter().map_err(JournalError::failed)?.rev();
-        let rows = rows.map(|row| decode::<RunRecord>(row.map_err(JournalError::failed)?.1.value()));
-        rows.filter(|row| row.as_ref().map_or(true, &wants)).take(most).collect()
+        self.db.read(|read| {
+            let table = read.open_table(RUNS).map_err(JournalError::failed)?;
+            let rows = table.iter().map_err(JournalError::failed)?.rev();
+            let rows = rows.map(|row| decode::<RunRecord>(row.map_err(JournalError::failed)?.1.value()));
+            rows.filter(|row| row.as_ref().map_or(true, &wants)).take(most).collect()
+        })
     }
 
     /// The text that rows of the log name by this hash; none if it is not kept any more.
@@ -46,10 +47,11 @@ impl Journal {
     /// # Errors
     /// [`JournalError::Failed`].
     pub fn text(&self, hash: &str) -> Result<Option<String>> {
-        let read = self.db.read()?;
-        let table = read.open_table(TEXTS).map_err(JournalError::failed)?;
-        let found = table.get(hash).map_err(JournalError::failed)?;
-        Ok(found.map(|row| row.value().1.to_owned()))
+        self.db.read(|read| {
+            let table = read.open_table(TEXTS).map_err(JournalError::failed)?;
+            let found = table.get(hash).map_err(JournalError::failed)?;
+            Ok(found.map(|row| row.value().1.to_owned()))
+        })
     }
 
     /// Bytes of the log's rows and texts.
@@ -57,10 +59,11 @@ impl Journal {
     /// # Errors
     /// [`JournalError::Failed`].
     pub fn log_bytes(&self) -> Result<u64> {
-        let read = self.db.read()?;
-        let meta = read.open_table(META).map_err(JournalError::failed)?;
-        let bytes = meta.get(BYTES).map_err(JournalError::failed)?;
-        Ok(bytes.and_then(|bytes| bytes.value().parse().ok()).unwrap_or(0))
+        self.db.read(|read| {
+            let meta = read.open_table(META).map_err(JournalError::failed)?;
+            let bytes = meta.get(BYTES).map_err(JournalError::failed)?;
+            Ok(bytes.and_then(|bytes| bytes.value().parse().ok()).unwrap_or(0))
+        })
     }
 
     /// Drops what is not to be kept of the log: rows that are too old, the oldest of the rest while they are too many or

@@ -3,12 +3,12 @@
 use std::path::{Path, PathBuf};
 use std::sync::atomic::{AtomicU64, Ordering};
 
-use redb::{Database, Durability, ReadTransaction, ReadableTable, TableDefinition, WriteTransaction};
+use redb::{Database, Durability, ReadableTable, TableDefinition, WriteTransaction};
 use serde::Serialize;
 use serde::de::DeserializeOwned;
 
 use super::failed::{self, Change};
-use super::held::Held;
+use super::held::{self, Held};
 use super::ids;
 use super::log;
 use super::record::{Batch, Intent, RunRecord, SessionKey, SessionRecord};
@@ -40,6 +40,12 @@ pub enum JournalError {
         /// What is wrong with it.
         reason: String,
     },
+    /// What stands in the file cannot be what the store wrote; found while it was used.
+    #[error(
+        "the store is damaged ({0}). End pi-graft, move state.redb in its state directory away and start again: what was \
+         pending is forgotten, sessions and what was grafted are not touched"
+    )]
+    Damaged(String),
     /// A transaction failed, most often for want of disk space; nothing of it is in the store.
     #[error("the store could not be written: {0}; free some disk space if it is full")]
     Failed(String),
@@ -106,7 +112,7 @@ impl Journal {
     pub fn open(dir: &Path, now_ms: i64) -> Result<Journal> {
         let path = dir.join("state.redb");
         let unusable = |reason: String| JournalError::Unusable { path: path.clone(), reason };
-        let db = match Database::create(&path) {
+        let db = match held::whole(|| Ok(Database::create(&path))).map_err(|e| unusable(e.to_string()))? {
             Ok(db) => db,
             Err(redb::DatabaseError::DatabaseAlreadyOpen) => return Err(JournalError::Busy(path)),
             Err(redb::DatabaseError::Storage(redb::StorageError::Io(e))) if is_full(&e) => {
@@ -114,8 +120,9 @@ impl Journal {
             }
             Err(e) => return Err(unusable(e.to_string())),
         };
-        let first_start_ms = prepare(&db, now_ms).map_err(|e| unusable(e.to_string()))?;
-        Ok(Journal { db: Held::new(db, Some(path)), first_start_ms, highest: AtomicU64::new(0) })
+        let db = Held::new(db, Some(path.clone()));
+        let first_start_ms = db.with(|db| prepare(db, now_ms)).map_err(|e| unusable(e.to_string()))?;
+        Ok(Journal { db, first_start_ms, highest: AtomicU64::new(0) })
     }
 
     /// A store that lives no longer than this process: for `--dry-run`.
@@ -140,14 +147,15 @@ impl Journal {
     /// # Errors
     /// [`JournalError::Failed`].
     pub fn sessions(&self) -> Result<Vec<(SessionKey, SessionRecord)>> {
-        let read = self.db.read()?;
-        let table = read.open_table(SESSIONS).map_err(JournalError::failed)?;
-        let rows = table.iter().map_err(JournalError::failed)?;
-        rows.map(|row| {
-            let (key, value) = row.map_err(JournalError::failed)?;
-            Ok((SessionKey(key.value()), decode(value.value())?))
+        self.db.read(|read| {
+            let table = read.open_table(SESSIONS).map_err(JournalError::failed)?;
+            let rows = table.iter().map_err(JournalError::failed)?;
+            rows.map(|row| {
+                let (key, value) = row.map_err(JournalError::failed)?;
+                Ok((SessionKey(key.value()), decode(value.value())?))
+            })
+            .collect()
         })
-        .collect()
     }
 
     /// What is pending for one session, in the order it was proposed.
@@ -155,14 +163,15 @@ impl Journal {
     /// # Errors
     /// [`JournalError::Failed`].
     pub fn pending(&self, session: SessionKey) -> Result<Vec<Recorded>> {
-        let read = self.db.read()?;
-        let table = read.open_table(PENDING).map_err(JournalError::failed)?;
-        let rows = table.range((session.0, 0)..=(session.0, u64::MAX)).map_err(JournalError::failed)?;
-        rows.map(|row| {
-            let (key, value) = row.map_err(JournalError::failed)?;
-            Ok(Recorded { session, number: key.value().1, batch: decode(value.value())? })
+        self.db.read(|read| {
+            let table = read.open_table(PENDING).map_err(JournalError::failed)?;
+            let rows = table.range((session.0, 0)..=(session.0, u64::MAX)).map_err(JournalError::failed)?;
+            rows.map(|row| {
+                let (key, value) = row.map_err(JournalError::failed)?;
+                Ok(Recorded { session, number: key.value().1, batch: decode(value.value())? })
+            })
+            .collect()
         })
-        .collect()
     }
 
     /// The sessions for which something is pending.
@@ -170,14 +179,15 @@ impl Journal {
     /// # Errors
     /// [`JournalError::Failed`].
     pub fn sessions_with_pending(&self) -> Result<Vec<SessionKey>> {
-        let read = self.db.read()?;
-        let table = read.open_table(PENDING).map_err(JournalError::failed)?;
-        let rows = table.iter().map_err(JournalError::failed)?;
-        let mut keys = rows
-            .map(|row| row.map(|(key, _)| SessionKey(key.value().0)).map_err(JournalError::failed))
-            .collect::<Result<Vec<_>>>()?;
-        keys.dedup();
-        Ok(keys)
+        self.db.read(|read| {
+            let table = read.open_table(PENDING).map_err(JournalError::failed)?;
+            let rows = table.iter().map_err(JournalError::failed)?;
+            let mut keys = rows
+                .map(|row| row.map(|(key, _)| SessionKey(key.value().0)).map_err(JournalError::failed))
+                .collect::<Result<Vec<_>>>()?;
+            keys.dedup();
+            Ok(keys)
+        })
     }
 
     /// The writes of which it is not known whether they happened: the work of recovery.
@@ -185,14 +195,15 @@ impl Journal {
     /// # Errors
     /// [`JournalError::Failed`].
     pub fn intents(&self) -> Result<Vec<(SessionKey, Intent)>> {
-        let read = self.db.read()?;
-        let table = read.open_table(INTENTS).map_err(JournalError::failed)?;
-        let rows = table.iter().map_err(JournalError::failed)?;
-        rows.map(|row| {
-            let (_, value) = row.map_err(JournalError::failed)?;
-            decode::<(SessionKey, Intent)>(value.value())
+        self.db.read(|read| {
+            let table = read.open_table(INTENTS).map_err(JournalError::failed)?;
+            let rows = table.iter().map_err(JournalError::failed)?;
+            rows.map(|row| {
+                let (_, value) = row.map_err(JournalError::failed)?;
+                decode::<(SessionKey, Intent)>(value.value())
+            })
+            .collect()
         })
-        .collect()
     }
 
     /// The fingerprints of the first `count` ids that were handled in a session; as many of them as were kept.
@@ -200,7 +211,7 @@ impl Journal {
     /// # Errors
     /// [`JournalError::Failed`].
     pub fn handled(&self, session: SessionKey, count: u64) -> Result<Vec<u64>> {
-        ids::get(&self.db.read()?, session, count)
+        self.db.read(|read| ids::get(read, session, count))
     }
 
     /// Moves a session's cursor and keeps what the runs on the way proposed, in one transaction. It is on the disk when
@@ -297,10 +308,6 @@ impl Journal {
     /// [`JournalError::Failed`].
     pub fn flush(&self) -> Result<()> {
         self.write(Durability::Immediate, |_| Ok(()))
-    }
-
-    pub(super) fn read(&self) -> Result<ReadTransaction> {
-        self.db.read()
     }
 
     pub(super) fn write<T>(

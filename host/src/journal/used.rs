@@ -54,15 +54,16 @@ impl Journal {
     /// # Errors
     /// [`JournalError::Failed`].
     pub fn used(&self, at_ms: i64) -> Result<Vec<(String, u64)>> {
-        let read = self.read()?;
-        let table = read.open_table(USED).map_err(JournalError::failed)?;
-        let (today, after) = (day(at_ms), day(at_ms) + 1);
-        let rows = table.range((today, "")..(after, "")).map_err(JournalError::failed)?;
-        rows.map(|row| {
-            let (key, used) = row.map_err(JournalError::failed)?;
-            Ok((key.value().1.to_owned(), used.value()))
+        self.db.read(|read| {
+            let table = read.open_table(USED).map_err(JournalError::failed)?;
+            let (today, after) = (day(at_ms), day(at_ms) + 1);
+            let rows = table.range((today, "")..(after, "")).map_err(JournalError::failed)?;
+            rows.map(|row| {
+                let (key, used) = row.map_err(JournalError::failed)?;
+                Ok((key.value().1.to_owned(), used.value()))
+            })
+            .collect()
         })
-        .collect()
     }
 
     /// Drops the accounts of the days before this moment.
