@@ -6,8 +6,9 @@
     reason = "`session migrate` renames over, and `session rm` deletes, as asked for"
 )]
 
-use std::fs::{File, Metadata};
+use std::fs::{File, Metadata, Permissions};
 use std::io::{self, BufWriter, Write};
+use std::os::unix::fs::{MetadataExt, OpenOptionsExt, PermissionsExt, fchown};
 use std::path::{Path, PathBuf};
 
 use pi_session::tree::Source;
@@ -18,29 +19,45 @@ use super::{FileId, FilesError, shown};
 
 /// Bytes that are in memory at a time while a file is copied.
 const PIECE: usize = 1 << 20;
+/// The rights of a file that only its owner reads and writes.
+const OWNER: u32 = 0o600;
 
 /// Writes a file that is not there yet, and sees it to the disk. Half a file is not left behind.
 ///
 /// # Errors
 /// What `write` says; [`FilesError::Exists`] if something has that name; [`FilesError::Io`].
 pub fn create<E: From<FilesError>>(path: &Path, write: impl FnOnce(&mut dyn Write) -> Result<(), E>) -> Result<(), E> {
-    create_as(path, None, write)
+    create_as(path, |file| file.sync_all(), write)
 }
 
-/// The same with the rights and the time of the file that it is to replace.
-fn create_as<E: From<FilesError>>(
+/// The same for what holds the text of a session: nobody may read it who may not read the session, whose metadata this is.
+///
+/// # Errors
+/// As [`create`].
+pub fn create_like<E: From<FilesError>>(
     path: &Path,
-    like: Option<&Metadata>,
+    session: &Metadata,
     write: impl FnOnce(&mut dyn Write) -> Result<(), E>,
 ) -> Result<(), E> {
-    let made = File::options().write(true).create_new(true).open(path);
+    // The owner may always write to it: Pi is to go on with a fork of a session that is read only.
+    let rights = Permissions::from_mode(session.mode() & 0o777 | OWNER);
+    create_as(path, |file| file.set_permissions(rights).and_then(|()| file.sync_all()), write)
+}
+
+/// The same with a last step. Until then it is for its owner's eyes only.
+fn create_as<E: From<FilesError>>(
+    path: &Path,
+    finish: impl FnOnce(&File) -> io::Result<()>,
+    write: impl FnOnce(&mut dyn Write) -> Result<(), E>,
+) -> Result<(), E> {
+    let made = File::options().write(true).create_new(true).mode(OWNER).open(path);
     let file = made.map_err(|source| match source.kind() {
         io::ErrorKind::AlreadyExists => FilesError::Exists { path: path.to_path_buf() },
         _ => FilesError::io(path)(source),
     })?;
     let mut to = BufWriter::with_capacity(PIECE, New { file: &file, path });
     let written = write(&mut to).and_then(|()| {
-        let flushed = to.flush().and_then(|()| finish(&file, like)).and_then(|()| sync_dir(path));
+        let flushed = to.flush().and_then(|()| finish(&file)).and_then(|()| sync_dir(path));
         Ok(flushed.map_err(FilesError::io(path))?)
     });
     // What is still to be written of half a file is not worth writing.
@@ -51,11 +68,14 @@ fn create_as<E: From<FilesError>>(
     written
 }
 
-fn finish(file: &File, like: Option<&Metadata>) -> io::Result<()> {
-    if let Some(like) = like {
-        file.set_permissions(like.permissions())?;
-        like.modified().map_or(Ok(()), |time| file.set_modified(time))?;
+/// Owner, rights and time of the file that it is to replace: whoever could go on with that one can go on with this one.
+fn in_place_of(file: &File, old: &Metadata) -> io::Result<()> {
+    let meta = file.metadata()?;
+    if (meta.uid(), meta.gid()) != (old.uid(), old.gid()) {
+        fchown(file, Some(old.uid()), Some(old.gid()))?;
     }
+    file.set_permissions(old.permissions())?;
+    old.modified().map_or(Ok(()), |time| file.set_modified(time))?;
     file.sync_all()
 }
 
@@ -92,7 +112,7 @@ pub fn copy(from: &Reading, offset: u64, len: u64, to: &mut dyn Write) -> io::Re
 }
 
 /// Puts what `write` writes in the place of the session at `path`, if that still is what `place` says: written beside it,
-/// flushed and renamed over it. The old file keeps a name of its own, which is given back (S11.2). Times and rights stay.
+/// flushed and renamed over it. The old file keeps a name of its own, which is given back (S11.2). Owner, rights and time stay.
 ///
 /// # Errors
 /// [`FilesError::Changed`] and [`FilesError::Busy`]: the session was not touched. What `write` says, and
@@ -105,16 +125,48 @@ pub fn replace<E: From<FilesError>>(
     let old = open_locked(path)?;
     let meta = unchanged(&old, path, place)?;
     let beside = with_suffix(path, &format!(".new-{}", std::process::id()));
-    create_as(&beside, Some(&meta), write)?;
-    let replaced = back_up(path).and_then(|backup| {
-        unchanged(&old, path, place)?;
-        std::fs::rename(&beside, path).and_then(|()| sync_dir(path)).map_err(FilesError::io(path))?;
-        Ok(backup)
-    });
+    create_as(&beside, |file| in_place_of(file, &meta), write)?;
+    let replaced = back_up(path).and_then(|backup| swap(&old, path, place, &beside, backup));
     if replaced.is_err() {
         let _ = std::fs::remove_file(&beside);
     }
     Ok(replaced?)
+}
+
+/// Renames the new file over the old one. Where somebody wrote to the old one meanwhile, that one is the session still.
+fn swap(old: &File, path: &Path, place: Place, beside: &Path, backup: PathBuf) -> Result<PathBuf, FilesError> {
+    let new = std::fs::symlink_metadata(beside).map_err(FilesError::io(beside))?;
+    let renamed = unchanged(old, path, place)
+        .and_then(|_| std::fs::rename(beside, path).and_then(|()| sync_dir(path)).map_err(FilesError::io(path)));
+    if let Err(error) = renamed {
+        forget(&backup);
+        return Err(error);
+    }
+    // Whoever had opened the old file before it was renamed over wrote to what is the backup now.
+    if old.metadata().is_ok_and(|meta| meta.len() == place.len) {
+        Ok(backup)
+    } else {
+        Err(put_back(path, &new, &backup))
+    }
+}
+
+/// The old file in its place again, unless somebody wrote to the new one too: then it stays beside it.
+fn put_back(path: &Path, new: &Metadata, backup: &Path) -> FilesError {
+    let untouched = |now: Metadata| FileId::of(&now) == FileId::of(new) && now.len() == new.len();
+    let back = std::fs::symlink_metadata(path).is_ok_and(untouched) && std::fs::rename(backup, path).is_ok();
+    if back {
+        let _ = sync_dir(path);
+        return FilesError::Changed { path: path.to_path_buf() };
+    }
+    let source = io::Error::other("somebody wrote to it while it was replaced; what came stands at the backup's end");
+    FilesError::Io { path: backup.to_path_buf(), source }
+}
+
+/// Takes a backup's name away that is not needed, if it is not the file's only one.
+fn forget(backup: &Path) {
+    if std::fs::symlink_metadata(backup).is_ok_and(|meta| meta.nlink() > 1) {
+        let _ = std::fs::remove_file(backup);
+    }
 }
 
 /// Gives the old file a second name, one that no session has.
@@ -159,4 +211,110 @@ pub(super) fn with_suffix(path: &Path, suffix: &str) -> PathBuf {
 pub(super) fn sync_dir(path: &Path) -> io::Result<()> {
     let dir = path.parent().filter(|dir| !dir.as_os_str().is_empty()).unwrap_or(Path::new("."));
     File::open(dir)?.sync_all()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// A session of 3 bytes, readable for this user alone.
+    fn session() -> (tempfile::TempDir, PathBuf, Place) {
+        let dir = tempfile::tempdir().expect("a temporary directory");
+        let path = dir.path().join("a.jsonl");
+        std::fs::write(&path, "old").expect("written");
+        std::fs::set_permissions(&path, Permissions::from_mode(0o600)).expect("set");
+        let place = Place::new(FileId::of(&std::fs::metadata(&path).expect("there")), 3);
+        (dir, path, place)
+    }
+
+    fn names(dir: &tempfile::TempDir) -> Vec<String> {
+        let names = std::fs::read_dir(dir.path()).expect("read").map(|entry| entry.expect("read").file_name());
+        names.map(|name| name.to_string_lossy().into_owned()).collect()
+    }
+
+    fn text(path: &Path) -> String {
+        std::fs::read_to_string(path).expect("read")
+    }
+
+    fn more(path: &Path) {
+        let file = File::options().append(true).open(path);
+        file.and_then(|mut file| file.write_all(b" and more")).expect("written");
+    }
+
+    fn write_new(to: &mut dyn Write) -> Result<(), FilesError> {
+        to.write_all(b"the new one").map_err(FilesError::io(Path::new("new")))
+    }
+
+    #[test]
+    fn what_only_its_owner_may_read_nobody_else_reads_while_it_is_written_anew() {
+        let (dir, path, place) = session();
+        let mode = |name: &str| std::fs::metadata(dir.path().join(name)).expect("there").mode() & 0o777;
+        let beside = format!("a.jsonl.new-{}", std::process::id());
+        replace(&path, place, |to| {
+            assert_eq!(mode(&beside), 0o600);
+            write_new(to)
+        })
+        .expect("replaced");
+        assert_eq!((text(&path).as_str(), mode("a.jsonl"), mode("a.jsonl.bak")), ("the new one", 0o600, 0o600));
+    }
+
+    #[test]
+    fn a_copy_is_for_those_who_may_read_the_session_and_can_be_gone_on_with() {
+        let (dir, path, _) = session();
+        for (rights, copied) in [(0o600, 0o600), (0o640, 0o640), (0o444, 0o644)] {
+            std::fs::set_permissions(&path, Permissions::from_mode(rights)).expect("set");
+            let copy = dir.path().join(format!("{rights:o}.jsonl"));
+            create_like(&copy, &std::fs::metadata(&path).expect("there"), write_new).expect("written");
+            assert_eq!(std::fs::metadata(&copy).expect("there").mode() & 0o777, copied);
+        }
+    }
+
+    #[test]
+    fn a_session_of_another_user_stays_theirs() {
+        let (_dir, path, place) = session();
+        if std::os::unix::fs::chown(&path, Some(4711), Some(4712)).is_err() {
+            return; // Only root may give a file away.
+        }
+        replace(&path, place, write_new).expect("replaced");
+        let meta = std::fs::metadata(&path).expect("there");
+        assert_eq!((meta.uid(), meta.gid()), (4711, 4712));
+    }
+
+    #[test]
+    fn who_writes_while_the_new_one_is_written_keeps_the_old_one() {
+        let (dir, path, place) = session();
+        let replaced = replace(&path, place, |to| {
+            more(&path);
+            write_new(to)
+        });
+        assert!(matches!(replaced, Err(FilesError::Changed { .. })), "{replaced:?}");
+        assert_eq!((text(&path).as_str(), names(&dir)), ("old and more", vec!["a.jsonl".into()]));
+    }
+
+    /// Between the last look and the rename: whoever opened the file before writes to the backup.
+    #[test]
+    fn who_writes_in_the_moment_of_the_rename_keeps_the_old_one() {
+        let (dir, path, _) = session();
+        let backup = back_up(&path).expect("backed up");
+        std::fs::remove_file(&path).expect("renamed over");
+        std::fs::write(&path, "the new one").expect("renamed over");
+        let new = std::fs::metadata(&path).expect("there");
+        more(&backup);
+        assert!(matches!(put_back(&path, &new, &backup), FilesError::Changed { .. }));
+        assert_eq!((text(&path).as_str(), names(&dir)), ("old and more", vec!["a.jsonl".into()]));
+    }
+
+    #[test]
+    fn what_two_wrote_to_both_files_is_lost_in_neither() {
+        let (_dir, path, _) = session();
+        let backup = back_up(&path).expect("backed up");
+        std::fs::remove_file(&path).expect("renamed over");
+        std::fs::write(&path, "the new one").expect("renamed over");
+        let new = std::fs::metadata(&path).expect("there");
+        more(&backup);
+        more(&path);
+        let said = put_back(&path, &new, &backup).to_string();
+        assert!(said.contains("a.jsonl.bak: somebody wrote to it"), "{said}");
+        assert_eq!((text(&path).as_str(), text(&backup).as_str()), ("the new one and more", "old and more"));
+    }
 }

@@ -42,7 +42,7 @@ impl Fork {
         let forked = self.pieces(&opened, &new)?;
         let path = dir.join(format!("{}_{id}.jsonl", iso(now).replace([':', '.'], "-")));
         std::fs::create_dir_all(&dir)?;
-        whole::create(&path, |to| write(&opened, &forked, to))?;
+        whole::create_like(&path, &opened.reading.metadata()?, |to| write(&opened, &forked, to))?;
         let (path, entries) = (path.display().to_string(), forked.entries);
         if out.json {
             out.line(json!({ "path": path, "id": id, "cwd": cwd, "parentSession": parent, "entries": entries }))?;

@@ -45,7 +45,7 @@ impl Migrate {
                 tell(&opened, &opened.path, Some(&backup), out)?;
             }
             Some(path) => {
-                whole::create(path, |to| write(&opened, to))?;
+                whole::create_like(path, &opened.reading.metadata()?, |to| write(&opened, to))?;
                 tell(&opened, path, None, out)?;
             }
         }

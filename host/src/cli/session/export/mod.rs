@@ -59,7 +59,7 @@ impl Export {
             self.write(&opened, &branch, out)?;
             return Ok(Outcome::Done);
         };
-        whole::create(path, |to| self.write(&opened, &branch, to))?;
+        whole::create_like(path, &opened.reading.metadata()?, |to| self.write(&opened, &branch, to))?;
         let entries = branch.len();
         match out.json {
             true => out.line(json!({ "path": path.display().to_string(), "entries": entries }))?,
