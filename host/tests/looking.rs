@@ -1,5 +1,7 @@
 //! How sessions look: `ls`, `tree`, `show`, `stats` on a terminal and in a pipe, whatever stands in them.
 
+use std::fs;
+
 mod home;
 
 use serde_json::{Value, json};
@@ -138,4 +140,20 @@ fn times_are_those_of_the_reader() {
     let mut command = home.command(&["session", "show", "s"]);
     let output = command.env("TZ", "XYZ-05:30").output().expect("the binary runs");
     assert!(String::from_utf8_lossy(&output.stdout).contains("2026-12-01 21:49:02"), "{output:?}");
+}
+
+#[test]
+fn an_id_finds_what_a_project_keeps_in_a_place_of_its_own() {
+    let home = Home::new();
+    fs::create_dir_all(home.path("project/.pi")).expect("made");
+    fs::create_dir_all(home.path("kept")).expect("made");
+    fs::write(home.path("project/.pi/settings.json"), r#"{"sessionDir":"../kept"}"#).expect("written");
+    let header = json!({"type":"session","version":3,"id":"own-1","timestamp":"2026-12-01T16:19:01.469Z","cwd":home.path("project")});
+    fs::write(home.path("kept/2026-12-01T16-19-01-469Z_own-1.jsonl"), format!("{header}\n")).expect("written");
+    let inside = |args: &[&str]| {
+        let output = home.command(args).current_dir(home.path("project")).output().expect("the binary runs");
+        String::from_utf8_lossy(&output.stdout).into_owned()
+    };
+    assert!(inside(&["session", "ls", "--cwd", "."]).contains("own-1"));
+    assert!(inside(&["session", "stats", "own", "--json"]).contains("own-1"), "what is listed can be typed back");
 }

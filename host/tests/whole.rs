@@ -134,3 +134,50 @@ fn the_trash_has_the_reader_s_time_and_a_path_as_in_a_url() {
     assert!(utc.contains("/50%25%20%C3%A9%0Ab.jsonl\n"), "{utc}");
     assert!((11..=13).contains(&(hour(&ahead) - hour(&utc)).rem_euclid(24)), "{utc} {ahead}");
 }
+
+#[test]
+fn nothing_but_json_goes_to_standard_output_with_json() {
+    let home = Home::new();
+    home.case(OLD, "abc");
+    home.case(REAL, "def");
+    for command in [
+        &["session", "migrate", "abc", "--json"][..],
+        &["session", "export", "def", "--html", "--json"],
+        &["session", "export", "def", "--jsonl", "--json"],
+    ] {
+        let output = home.run(command);
+        assert_eq!((output.status.code(), output.stdout.len()), (Some(2), 0), "{command:?}");
+        assert!(stderr(&output).contains("-o"), "{}", stderr(&output));
+    }
+}
+
+#[test]
+fn a_link_is_never_written_through_and_that_is_said() {
+    let home = Home::new();
+    let (old, new) = (home.case(OLD, "abc"), home.case(REAL, "def"));
+    for (file, to) in [("old.jsonl", &old), ("new.jsonl", &new)] {
+        std::os::unix::fs::symlink(to, home.path(file)).expect("linked");
+    }
+    let drafts = home.path("drafts.json");
+    fs::write(&drafts, r#"[{"type":"custom","customType":"x"}]"#).expect("written");
+    for command in [
+        &["session", "migrate", "old.jsonl", "--in-place"][..],
+        &["session", "append", "new.jsonl", "--drafts", drafts.to_str().expect("plain")],
+    ] {
+        assert!(home.fails(1, command).contains(": a link; name the session that it leads to"), "{command:?}");
+    }
+}
+
+#[test]
+fn copies_of_a_private_session_are_private() {
+    use std::os::unix::fs::PermissionsExt;
+    let home = Home::new();
+    let path = home.case(OLD, "abc");
+    fs::set_permissions(&path, fs::Permissions::from_mode(0o600)).expect("set");
+    let forked = home.json(&["session", "fork", "abc", "--json"])["path"].as_str().expect("a path").to_owned();
+    home.text(&["session", "migrate", path.to_str().expect("plain"), "-o", "copy.jsonl"]);
+    home.text(&["session", "export", path.to_str().expect("plain"), "--html", "-o", "page.html"]);
+    for copy in [PathBuf::from(forked), home.path("copy.jsonl"), home.path("page.html")] {
+        assert_eq!(fs::metadata(&copy).expect("there").permissions().mode() & 0o777, 0o600, "{}", copy.display());
+    }
+}

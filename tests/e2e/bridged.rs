@@ -419,6 +419,32 @@ fn what_pi_took_and_its_user_left_behind_is_not_offered_again() {
     }
 }
 
+#[test]
+fn what_a_bridge_holds_is_neither_removed_nor_written_by_hand_whatever_is_forced() {
+    let (stage, path, daemon, mut pi) = begin(notes());
+    pi.turn("one");
+    let text = std::fs::read(&path).expect("the session");
+    let file = path.to_str().expect("a plain path");
+    let drafts = stage.path("drafts.json");
+    std::fs::write(&drafts, r#"[{"type":"custom","customType":"by-hand"}]"#).expect("drafts");
+    let drafts = drafts.to_str().expect("a plain path");
+    let commands =
+        [&["session", "rm", file, "--permanently", "--force"][..], &["session", "append", file, "--drafts", drafts]];
+    for command in commands {
+        let output = stage.run(command);
+        let said = String::from_utf8_lossy(&output.stderr);
+        assert_eq!(output.status.code(), Some(1), "{command:?}: {said}");
+        assert!(said.contains("a Pi has it open (a bridge says so"), "{said}");
+        assert_eq!(std::fs::read(&path).expect("the session"), text);
+    }
+    drop(daemon);
+    for command in commands.iter().rev() {
+        let output = stage.run(command);
+        assert!(output.status.success(), "{command:?}: {}", String::from_utf8_lossy(&output.stderr));
+    }
+    assert!(!path.exists());
+}
+
 fn first_user(path: &std::path::Path) -> String {
     Session::read(path).ids()[0].clone()
 }

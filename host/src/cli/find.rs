@@ -5,7 +5,7 @@ use std::path::{Path, PathBuf};
 use pi_session::Tree;
 use pi_session::tree::Status;
 
-use crate::config::Config;
+use crate::config::{Config, Env};
 use crate::files::locate::{self, Found};
 use crate::files::shown;
 use crate::files::tail::Reading;
@@ -27,7 +27,11 @@ pub fn session_file(named: &Path, config: Option<&Path>) -> Result<PathBuf, Fail
     }
     let id = named.to_string_lossy();
     let config = Config::find(config)?;
-    match with_id(&config.watch.roots, &id).as_slice() {
+    let found = match with_id(&found_below(&config.watch.roots), &id) {
+        found if found.is_empty() => with_id(&found_beside(&config.watch.roots, &std::env::current_dir()?)?, &id),
+        found => found,
+    };
+    match found.as_slice() {
         [only] => Ok(only.clone()),
         // What is to be said of a directory is said where it is opened.
         [] if named.is_dir() => Ok(named.to_path_buf()),
@@ -40,15 +44,15 @@ fn looks_like_path(named: &Path) -> bool {
     named.components().count() > 1 || named.is_absolute() || locate::is_session_name(named)
 }
 
-/// Sessions whose id is, else begins with, this.
-fn with_id(roots: &[PathBuf], id: &str) -> Vec<PathBuf> {
-    let all: Vec<PathBuf> = roots.iter().flat_map(|root| found_below(root)).map(|found| found.path).collect();
-    let named = with_this_id(&all, id, |path| id_of_name(path).map(str::to_owned));
-    if named.is_empty() { with_this_id(&all, id, id_of_header) } else { named }
+/// Those whose id is, else begins with, this.
+fn with_id(all: &[Found], id: &str) -> Vec<PathBuf> {
+    let named = with_this_id(all, id, |path| id_of_name(path).map(str::to_owned));
+    if named.is_empty() { with_this_id(all, id, id_of_header) } else { named }
 }
 
-fn with_this_id(all: &[PathBuf], id: &str, id_of: impl Fn(&Path) -> Option<String>) -> Vec<PathBuf> {
-    let begins = all.iter().filter_map(|path| Some((path, id_of(path).filter(|other| other.starts_with(id))?)));
+fn with_this_id(all: &[Found], id: &str, id_of: impl Fn(&Path) -> Option<String>) -> Vec<PathBuf> {
+    let paths = all.iter().map(|found| &found.path);
+    let begins = paths.filter_map(|path| Some((path, id_of(path).filter(|other| other.starts_with(id))?)));
     let (exact, longer): (Vec<_>, Vec<_>) = begins.partition(|(_, other)| other == id);
     let found = if exact.is_empty() { longer } else { exact };
     found.into_iter().map(|(path, _)| path.clone()).collect()
@@ -65,16 +69,34 @@ fn id_of_header(path: &Path) -> Option<String> {
     tree.header().map(|header| header.id.clone())
 }
 
-/// Every session below a root; what cannot be read is said and passed over.
-pub(super) fn found_below(root: &Path) -> Vec<Found> {
-    let mut trouble = |path: &Path, error: std::io::Error| say(format!("{}: {error}", shown(path)));
-    locate::walk(root, &mut trouble)
+/// Every session below the roots, each once; what cannot be read is said and passed over.
+pub(super) fn found_below(roots: &[PathBuf]) -> Vec<Found> {
+    apart(roots).into_iter().flat_map(|root| locate::walk(root, &mut trouble)).collect()
 }
 
-/// Every session in a directory, none below it; what cannot be read is said and passed over.
-pub(super) fn found_in(dir: &Path) -> Vec<Found> {
-    let mut trouble = |path: &Path, error: std::io::Error| say(format!("{}: {error}", shown(path)));
-    locate::list(dir, &mut trouble)
+/// Sessions of a working directory that Pi keeps elsewhere than below the roots (S1.2), none below that place.
+pub(super) fn found_beside(roots: &[PathBuf], cwd: &Path) -> Result<Vec<Found>, Failure> {
+    let dir = Env::of_process().pi_sessions_of(cwd)?;
+    let is_below = roots.iter().any(|root| real(&dir).starts_with(real(root)));
+    Ok(if is_below { Vec::new() } else { locate::list(&dir, &mut trouble) })
+}
+
+fn trouble(path: &Path, error: std::io::Error) {
+    say(format!("{}: {error}", shown(path)));
+}
+
+/// The roots but for those that are, or lie below, another one, by whatever way.
+fn apart(roots: &[PathBuf]) -> Vec<&PathBuf> {
+    let real: Vec<PathBuf> = roots.iter().map(|root| real(root)).collect();
+    let within =
+        |of: usize, other: usize| real[of].starts_with(&real[other]) && (real[of] != real[other] || other < of);
+    let is_apart = |of: &usize| !(0..real.len()).any(|other| other != *of && within(*of, other));
+    (0..roots.len()).filter(is_apart).map(|at| &roots[at]).collect()
+}
+
+/// The path without links; one that is not there as it stands.
+fn real(path: &Path) -> PathBuf {
+    path.canonicalize().unwrap_or_else(|_| path.to_path_buf())
 }
 
 /// The session id in a file's name, `<timestamp>_<id>.jsonl` (S1.1); the whole stem where it has no timestamp.
@@ -114,7 +136,19 @@ mod tests {
 
     fn found(dir: &tempfile::TempDir, id: &str) -> Vec<String> {
         let name = |path: &PathBuf| path.file_name().expect("a name").to_string_lossy().into_owned();
-        with_id(&[dir.path().to_path_buf()], id).iter().map(name).collect()
+        with_id(&found_below(&[dir.path().to_path_buf()]), id).iter().map(name).collect()
+    }
+
+    #[test]
+    fn a_session_below_several_roots_is_found_once() {
+        let dir = sessions(&["a.jsonl"]);
+        let link = dir.path().join("link");
+        std::os::unix::fs::symlink(dir.path().join("--work--"), &link).expect("linked");
+        let roots = [link, dir.path().join("--work--"), dir.path().to_path_buf(), dir.path().to_path_buf()];
+        for roots in [&roots[..], &roots[..2], &roots[1..3], &roots[2..]] {
+            assert_eq!(found_below(roots).len(), 1, "{roots:?}");
+        }
+        assert_eq!(found_below(&[dir.path().join("--work--"), dir.path().join("none")]).len(), 1);
     }
 
     #[test]

@@ -3,6 +3,7 @@
 use std::fmt::Display;
 use std::io::{self, BufWriter, IsTerminal, Write};
 
+use super::failure::Failure;
 use super::paint::{Ink, Row};
 use super::{progress, text};
 
@@ -73,6 +74,15 @@ impl Out {
     /// What the system says; a closed pipe too.
     pub fn paint(&mut self, row: &Row) -> io::Result<()> {
         writeln!(self.to, "{}", row.render(self.width, self.colours))
+    }
+
+    /// For what is no JSON: a page, or the lines of a session.
+    ///
+    /// # Errors
+    /// [`Failure::Usage`] where only JSON may go to standard output.
+    pub fn raw(&mut self) -> Result<&mut Out, Failure> {
+        let message = "with --json nothing but JSON goes to standard output; name a file to write to, with -o";
+        if self.json { Err(Failure::usage(message)) } else { Ok(self) }
     }
 
     /// Whether it goes to a terminal.

@@ -103,6 +103,7 @@ fn session(world: &World, path: &Path, seen: &Seen) -> Result<SessionStatus, Jou
         id,
         entries,
         state: state(seen, written.is_some()).to_owned(),
+        bridged: seen.bridged.clone(),
         presence: presence.to_owned(),
         presence_why,
         quiet_ms,

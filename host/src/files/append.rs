@@ -166,7 +166,11 @@ fn open_locked_on(disk: &dyn Disk, path: &Path) -> Result<File, FilesError> {
 }
 
 fn unwritable(path: &Path) -> impl FnOnce(io::Error) -> FilesError + '_ {
-    move |source| FilesError::Unwritable { path: path.to_path_buf(), source }
+    let is_link = move || std::fs::symlink_metadata(path).is_ok_and(|meta| meta.is_symlink());
+    move |source| match is_link() {
+        true => FilesError::Link { path: path.to_path_buf() },
+        false => FilesError::Unwritable { path: path.to_path_buf(), source },
+    }
 }
 
 /// The file's metadata, if it is what was checked and `bytes` can follow it.

@@ -91,6 +91,12 @@ pub enum FilesError {
         /// What the system said.
         source: io::Error,
     },
+    /// A link. It is not followed to write, since what it leads to may be another file at any time. Nothing was written.
+    #[error("{}: a link; name the session that it leads to", shown(path))]
+    Link {
+        /// The link.
+        path: PathBuf,
+    },
     /// The write stopped half way and could not be completed; recovery completes it (product.md section 6).
     #[error("{}: only {written} of {bytes} bytes could be written at {offset}: {source}", shown(path))]
     Torn {

@@ -208,6 +208,9 @@ pub struct SessionStatus {
     pub entries: u64,
     /// `working`, `bridged`, `paused`, `failing`, `gone`, `live`, `settled`, `open`, `unanswered` or `quiet`.
     pub state: String,
+    /// Processes of the Pis that have it through a bridge.
+    #[serde(default)]
+    pub bridged: Vec<u32>,
     /// Whether a Pi has it: `here`, `absent` or `unknown`.
     pub presence: String,
     /// What says so.

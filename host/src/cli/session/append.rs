@@ -12,7 +12,7 @@ use pi_session::tree::Leaf;
 use pi_session::validate::{DraftLimits, accept_list};
 use serde_json::json;
 
-use super::File;
+use super::{File, quiet};
 use crate::cli::failure::{Failure, Outcome};
 use crate::cli::open::Opened;
 use crate::cli::out::{Out, say};
@@ -57,7 +57,7 @@ impl Append {
             Err(refusals) => return tell(&Answer::Refused(refusals), out),
         };
         for _ in 0..TRIES {
-            match self.attempt(&path, &drafts) {
+            match self.attempt(&path, &drafts, config) {
                 Err(Attempt::Changed) => continue,
                 Err(Attempt::Failed(failure)) => return Err(failure),
                 Ok(answer) => return tell(&answer, out),
@@ -76,7 +76,7 @@ impl Append {
     }
 
     /// Reads the session as it is now, judges, and writes if it still is so (S12.8).
-    fn attempt(&self, path: &Path, drafts: &[Draft]) -> Result<Answer, Attempt> {
+    fn attempt(&self, path: &Path, drafts: &[Draft], config: Option<&Path>) -> Result<Answer, Attempt> {
         let opened = Opened::session(path)?;
         if !opened.ends_line && !is_quiet(&opened) {
             let message = format!("{}: S2.4: its last line is still being written; try again", shown(path));
@@ -95,6 +95,7 @@ impl Append {
         if self.dry_run || composed.entries().is_empty() {
             return Ok(Answer::Composed(composed));
         }
+        quiet::not_bridged(path, opened.reading.id(), config)?;
         let landed = write(&opened, &composed)?;
         Ok(Answer::Appended(composed, landed))
     }

@@ -38,7 +38,7 @@ impl Migrate {
     pub(super) fn run(&self, config: Option<&Path>, out: &mut Out) -> Result<Outcome, Failure> {
         let opened = self.file.session(config)?;
         match &self.output {
-            None if !self.in_place => write(&opened, out)?,
+            None if !self.in_place => write(&opened, out.raw()?)?,
             None if is_current(&opened) => tell(&opened, &opened.path, None, out)?,
             None => {
                 let backup = self.replace(&opened, config)?;
@@ -53,9 +53,7 @@ impl Migrate {
     }
 
     fn replace(&self, opened: &Opened, config: Option<&Path>) -> Result<PathBuf, Failure> {
-        if !self.force {
-            quiet::check(&opened.path, &opened.reading, config)?;
-        }
+        quiet::check(&opened.path, &opened.reading, config, self.force)?;
         whole::replace(&opened.path, opened.place, |to| write(opened, to))
     }
 }

@@ -28,7 +28,7 @@ pub struct Rm {
     /// Delete them, rather than move them to the trash.
     #[arg(long)]
     permanently: bool,
-    /// Also those that somebody wrote to within live-hold.
+    /// Also those that somebody wrote to within live-hold; never one that a bridged Pi has open.
     #[arg(long)]
     force: bool,
 }
@@ -77,9 +77,7 @@ impl Rm {
             let message = format!("{}: S2.3: no Pi session, so it is left alone: it has no header", shown(path));
             return Err(Failure::Problem(message));
         }
-        if !self.force {
-            quiet::check(path, &reading, config)?;
-        }
+        quiet::check(path, &reading, config, self.force)?;
         Ok(place)
     }
 }

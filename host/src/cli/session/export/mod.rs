@@ -56,7 +56,7 @@ impl Export {
         }
         let branch = opened.branch(self.leaf.as_deref())?;
         let Some(path) = &self.output else {
-            self.write(&opened, &branch, out)?;
+            self.write(&opened, &branch, out.raw()?)?;
             return Ok(Outcome::Done);
         };
         whole::create_like(path, &opened.reading.metadata()?, |to| self.write(&opened, &branch, to))?;

@@ -14,7 +14,7 @@ pub(super) use self::row::title;
 use self::table::Table;
 use crate::cli::cores::on_all_cores;
 use crate::cli::failure::{Failure, Outcome};
-use crate::cli::find::{found_below, found_in};
+use crate::cli::find::{found_below, found_beside};
 use crate::cli::out::{Out, say};
 use crate::cli::progress::Progress;
 use crate::config::{Config, Env};
@@ -33,13 +33,12 @@ impl Ls {
     pub(super) fn run(&self, config: Option<&Path>, out: &mut Out) -> Result<Outcome, Failure> {
         let config = Config::find(config)?;
         let cwd = self.cwd.as_deref().map(std::path::absolute).transpose()?;
-        let mut found: Vec<Found> = config.watch.roots.iter().flat_map(|root| found_below(root)).collect();
+        let mut found = found_below(&config.watch.roots);
         if let Some(cwd) = &cwd {
-            found.extend(beside(&config.watch.roots, cwd)?);
+            found.extend(found_beside(&config.watch.roots, cwd)?);
         }
         let modified = |found: &Found| found.meta.modified().ok();
         found.sort_by(|a, b| modified(b).cmp(&modified(a)).then_with(|| a.path.cmp(&b.path)));
-        found.dedup_by(|a, b| a.path == b.path);
         let rows = rows(&found);
         let of_cwd = |row: &Row| cwd.as_deref().is_none_or(|cwd| row.cwd.as_deref().map(Path::new) == Some(cwd));
         let listed: Vec<(&Found, &Row)> =
@@ -55,13 +54,6 @@ impl Ls {
         }
         Ok(Outcome::Done)
     }
-}
-
-/// Sessions of a directory that Pi keeps elsewhere than below the roots (S1.2).
-fn beside(roots: &[PathBuf], cwd: &Path) -> Result<Vec<Found>, Failure> {
-    let dir = Env::of_process().pi_sessions_of(cwd)?;
-    let is_below = roots.iter().any(|root| dir.starts_with(root));
-    Ok(if is_below { Vec::new() } else { found_in(&dir) })
 }
 
 fn write_json(shown: &[(&Found, &Row)], out: &mut Out) -> Result<(), Failure> {
