@@ -1,189 +1,199 @@
-//! Reading a whole file at once, on all cores.
+//! Reading a whole session at once, on all cores.
 //!
 //! Where a line begins and ends, and what stands in it, can be found out without knowing what came before; only the tree
-//! itself has to grow in order. So workers walk over blocks of the text, and one thread puts what they found together.
-//! When it would have to wait for a block, it takes the next one itself. What lies ready is bounded.
+//! itself has to grow in order. So a worker takes a block of the text, walks over the lines that begin in it, waits for its
+//! turn, and puts them into the tree. Nothing is handed from one worker to another, and what is in memory is bounded: for
+//! each worker a block, the rest of its last line, and what was found on [`AT_ONCE`] lines. Since nobody goes on before
+//! its turn, all are near each other, and of lines that are longer than their blocks together there is only one.
 
-use std::collections::BTreeMap;
+mod text;
+
+use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::{Condvar, Mutex, MutexGuard, PoisonError};
 
+use crate::source::{Source, SourceError};
 use crate::tree::{Status, Tree};
 use crate::walk::{Line, read};
 
-/// Bytes that a worker takes at a time.
-const BLOCK: usize = 64 * 1024;
-/// Files below this are read faster than threads are started.
-const SMALL: usize = 256 * 1024;
-/// Nobody reads further ahead of the tree than this many blocks, so that what lies ready is bounded.
-const AHEAD: usize = 64;
+use text::{BLOCK, Text, lines};
 
-/// The lines that begin in one block, with the offset of each.
-type Lines<'a> = Vec<(usize, Line<'a>)>;
+/// Lines that a worker looks at before it waits for its turn: what is found on one takes more memory than a short line.
+const AT_ONCE: usize = 128;
+/// Workers at most: the tree grows on one, and a few keep it busy.
+const MOST: usize = 8;
 
 impl Tree {
     /// The tree of a whole file, as Pi has it on load: a whole JSON object on a last line without its `\n` counts (S2.4).
+    /// All cores read.
     #[must_use]
     pub fn from_bytes(bytes: &[u8]) -> Tree {
-        let mut tree = Tree::new();
-        let whole = memchr::memrchr(b'\n', bytes).map_or(0, |last| last + 1);
-        let mut start = 0;
-        // What a line means hangs on the header, so that comes first.
-        while start < whole && (tree.status() == Status::NotBegun || whole - start < SMALL) {
-            let end = start + memchr::memchr(b'\n', &bytes[start..]).unwrap_or(whole);
-            tree.push(start as u64, &bytes[start..end]);
-            start = end + 1;
-        }
-        if tree.status() == Status::NotASession {
-            return tree;
-        }
-        if start < whole {
-            tree.push_on_all_cores(&bytes[..whole], start);
-        }
-        if whole < bytes.len() {
-            tree.push_last(whole as u64, &bytes[whole..]);
-        }
-        tree.find_path();
-        tree
+        let threads = std::thread::available_parallelism().map_or(1, usize::from);
+        let read = Work::new(Text::Here(bytes), &|_| {}).on(threads);
+        read.unwrap_or_else(|error| unreachable!("text in memory can be read: {error}"))
     }
 
-    /// Reads all lines from `start` on; the last byte of `bytes` ends a line.
-    fn push_on_all_cores(&mut self, bytes: &[u8], start: usize) {
-        let work = Work::new(bytes, start);
-        let workers = std::thread::available_parallelism().map_or(1, usize::from).min(8) - 1;
-        std::thread::scope(|scope| {
-            for _ in 0..workers {
-                // Without a thread the work is done here.
-                let _ = std::thread::Builder::new().spawn_scoped(scope, || work.serve());
-            }
-            for block in 0..work.blocks {
-                let mut lines = work.wait_for(block);
-                for (offset, line) in lines.drain(..) {
-                    self.take(offset as u64, line);
-                }
-                work.lock().spare.push(lines);
-            }
-        });
+    /// The same of the first `len` bytes of a source, which are not kept: in memory are the longest line, and a megabyte
+    /// or two a thread. Of a file that is no session only the beginning is read. `done` is told how many bytes more were
+    /// read, by any of the threads.
+    ///
+    /// # Errors
+    /// [`SourceError`] if the text cannot be read.
+    pub fn from_source(
+        source: &dyn Source,
+        len: u64,
+        threads: usize,
+        done: &(dyn Fn(u64) + Sync),
+    ) -> Result<Tree, SourceError> {
+        Work::new(Text::There(source, len), done).on(threads)
     }
 }
 
 /// The blocks of a text, to be taken by whoever is free.
-struct Work<'a> {
-    bytes: &'a [u8],
-    start: usize,
-    blocks: usize,
-    state: Mutex<State<'a>>,
+struct Work<'w> {
+    text: Text<'w>,
+    blocks: u64,
+    done: &'w (dyn Fn(u64) + Sync),
+    /// The next block that nobody has taken.
+    next: AtomicU64,
+    state: Mutex<State>,
     changed: Condvar,
 }
 
-#[derive(Default)]
-struct State<'a> {
-    /// The next block that nobody has taken.
-    next: usize,
-    /// Blocks that are in the tree.
-    used: usize,
-    ready: BTreeMap<usize, Lines<'a>>,
-    /// Memory to be used again: giving it back to another thread's allocator is slow.
-    spare: Vec<Lines<'a>>,
-    /// A worker panicked: its block will never come.
-    failed: bool,
+struct State {
+    tree: Tree,
+    /// The block whose lines come next.
+    turn: u64,
+    /// Nothing more is taken in.
+    stopped: bool,
+    failed: Option<SourceError>,
 }
 
-impl State<'_> {
-    fn take(&mut self, blocks: usize) -> Option<usize> {
-        let free = self.next < blocks.min(self.used + AHEAD);
-        free.then(|| {
-            self.next += 1;
-            self.next - 1
-        })
-    }
-}
-
-impl<'a> Work<'a> {
-    fn new(bytes: &'a [u8], start: usize) -> Work<'a> {
-        let blocks = (bytes.len() - start).div_ceil(BLOCK);
-        Work { bytes, start, blocks, state: Mutex::default(), changed: Condvar::new() }
+impl<'w> Work<'w> {
+    fn new(text: Text<'w>, done: &'w (dyn Fn(u64) + Sync)) -> Work<'w> {
+        let state = State { tree: Tree::new(), turn: 0, stopped: false, failed: None };
+        let (state, blocks) = (Mutex::new(state), text.len().div_ceil(BLOCK));
+        Work { text, blocks, done, next: AtomicU64::new(0), state, changed: Condvar::new() }
     }
 
-    fn lock(&self) -> MutexGuard<'_, State<'a>> {
+    fn on(self, threads: usize) -> Result<Tree, SourceError> {
+        let more = (threads.min(MOST) as u64).min(self.blocks).saturating_sub(1);
+        std::thread::scope(|scope| {
+            for _ in 0..more {
+                // Without a thread the work is done here.
+                let _ = std::thread::Builder::new().spawn_scoped(scope, || self.serve());
+            }
+            self.serve();
+        });
+        let mut state = self.state.into_inner().unwrap_or_else(PoisonError::into_inner);
+        state.tree.find_path();
+        state.failed.map_or(Ok(state.tree), Err)
+    }
+
+    fn lock(&self) -> MutexGuard<'_, State> {
         self.state.lock().unwrap_or_else(PoisonError::into_inner)
-    }
-
-    fn wait<'s>(&self, state: MutexGuard<'s, State<'a>>) -> MutexGuard<'s, State<'a>> {
-        self.changed.wait(state).unwrap_or_else(PoisonError::into_inner)
     }
 
     /// A worker's life: reads blocks until all are taken.
     fn serve(&self) {
         let _alarm = Alarm(self);
-        let mut state = self.lock();
-        while state.next < self.blocks {
-            state = match state.take(self.blocks) {
-                Some(block) => {
-                    drop(state);
-                    self.read(block)
-                }
-                None => self.wait(state),
-            };
-        }
-    }
-
-    /// The lines of the block whose turn it is, read here if nobody has begun.
-    fn wait_for(&self, block: usize) -> Lines<'a> {
-        let mut state = self.lock();
+        let mut room = Vec::new();
         loop {
-            if let Some(lines) = state.ready.remove(&block) {
-                state.used = block + 1;
-                self.changed.notify_all();
-                return lines;
+            let block = self.next.fetch_add(1, Ordering::Relaxed);
+            if block >= self.blocks {
+                return;
             }
-            assert!(!state.failed, "a thread that read a part of the session panicked");
-            state = match state.take(self.blocks) {
-                Some(other) => {
-                    drop(state);
-                    self.read(other)
-                }
-                None => self.wait(state),
-            };
+            if let Err(error) = self.read(block, &mut room) {
+                self.stop(Some(error));
+            }
+            (self.done)(BLOCK.min(self.text.len() - block * BLOCK));
         }
     }
 
-    fn read(&self, block: usize) -> MutexGuard<'_, State<'a>> {
-        let mut lines = self.lock().spare.pop().unwrap_or_default();
-        self.lines(block, &mut lines);
+    /// Puts the lines of a block into the tree.
+    fn read(&self, block: u64, room: &mut Vec<u8>) -> Result<(), SourceError> {
+        let mut turn = Turn { work: self, block, state: None };
+        let found = self.text.block(block, room)?;
+        turn.put(found.offset, found.text);
+        if room.len() as u64 > 2 * BLOCK {
+            *room = Vec::new();
+        }
+        turn.pass();
+        Ok(())
+    }
+
+    /// Ends the work of all, whatever they wait for.
+    fn stop(&self, failed: Option<SourceError>) {
         let mut state = self.lock();
-        state.ready.insert(block, lines);
-        self.changed.notify_all();
-        state
+        state.failed = state.failed.take().or(failed);
+        self.stop_at(&mut state);
     }
 
-    /// Reads the lines that begin in a block. Only the block itself is searched for the first, so that one huge line is
-    /// not searched again by every block that it spans.
-    fn lines(&self, block: usize, lines: &mut Lines<'a>) {
-        let from = self.start + block * BLOCK;
-        let to = (from + BLOCK).min(self.bytes.len());
-        let mut at = match block {
-            0 => from,
-            _ => match memchr::memchr(b'\n', &self.bytes[from - 1..to - 1]) {
-                Some(found) => from + found,
-                None => return,
-            },
-        };
-        while at < to {
-            let len = memchr::memchr(b'\n', &self.bytes[at..]).unwrap_or(self.bytes.len() - at);
-            lines.push((at, read(&self.bytes[at..at + len])));
-            at += len + 1;
+    fn stop_at(&self, state: &mut State) {
+        state.stopped = true;
+        self.next.store(self.blocks, Ordering::Relaxed);
+        self.changed.notify_all();
+    }
+}
+
+/// A block's turn to be put into the tree: once it has come, nobody else's comes before it is over.
+struct Turn<'w> {
+    work: &'w Work<'w>,
+    block: u64,
+    state: Option<MutexGuard<'w, State>>,
+}
+
+impl Turn<'_> {
+    /// Puts in the lines of a text that begins at `offset`.
+    fn put(&mut self, offset: u64, text: &[u8]) {
+        let mut found = Vec::with_capacity(AT_ONCE);
+        for (offset, line, ended) in lines(offset, text) {
+            found.push((offset, read(line), ended));
+            if found.len() == AT_ONCE {
+                self.take(&mut found);
+            }
         }
+        self.take(&mut found);
+    }
+
+    fn take(&mut self, found: &mut Vec<(u64, Line<'_>, bool)>) {
+        let work = self.work;
+        let state = self.wait();
+        for (offset, line, ended) in found.drain(..) {
+            if state.stopped {
+                return;
+            }
+            if ended {
+                state.tree.take(offset, line);
+            } else {
+                state.tree.take_last(offset, line);
+            }
+            if state.tree.status() == Status::NotASession {
+                work.stop_at(state);
+            }
+        }
+    }
+
+    fn wait(&mut self) -> &mut State {
+        let (work, block) = (self.work, self.block);
+        self.state.get_or_insert_with(|| {
+            let before = |state: &mut State| state.turn != block && !state.stopped;
+            work.changed.wait_while(work.lock(), before).unwrap_or_else(PoisonError::into_inner)
+        })
+    }
+
+    fn pass(mut self) {
+        self.wait().turn += 1;
+        self.work.changed.notify_all();
     }
 }
 
 /// Tells the others when a worker panics, so that nobody waits for what it had taken.
-struct Alarm<'w, 'a>(&'w Work<'a>);
+struct Alarm<'w>(&'w Work<'w>);
 
-impl Drop for Alarm<'_, '_> {
+impl Drop for Alarm<'_> {
     fn drop(&mut self) {
         if std::thread::panicking() {
-            self.0.lock().failed = true;
-            self.0.changed.notify_all();
+            self.0.stop(None);
         }
     }
 }

@@ -29,6 +29,15 @@ pub trait Source: Send + Sync {
     /// # Errors
     /// [`SourceError`] if they are not there.
     fn read(&self, offset: u64, len: usize) -> Result<Cow<'_, [u8]>, SourceError>;
+
+    /// The same bytes, into memory that is there already.
+    ///
+    /// # Errors
+    /// [`SourceError`] if they are not there.
+    fn fill(&self, offset: u64, into: &mut [u8]) -> Result<(), SourceError> {
+        into.copy_from_slice(&self.read(offset, into.len())?);
+        Ok(())
+    }
 }
 
 impl Source for [u8] {

@@ -142,8 +142,13 @@ impl Tree {
 
     /// A last line without its `\n`, as Pi takes it on load (S2.4).
     pub fn push_last(&mut self, offset: u64, line: &[u8]) -> Pushed {
+        self.take_last(offset, walk::read(line))
+    }
+
+    /// Takes in what a last line without its `\n` turned out to be.
+    pub(crate) fn take_last(&mut self, offset: u64, line: Line<'_>) -> Pushed {
         let before = self.problems.kept.len();
-        let pushed = self.push(offset, line);
+        let pushed = self.take(offset, line);
         if self.status != Status::NotASession {
             let is_torn = |finding| finding == Finding::BadLine;
             let torn = self.problems.kept[before..].iter().any(|problem| is_torn(problem.finding));

@@ -6,6 +6,11 @@ use std::thread;
 /// Threads at most: each has a piece of a file in memory, and the disk is not faster for more.
 const MOST: usize = 8;
 
+/// Threads that work best together here.
+pub fn cores() -> usize {
+    thread::available_parallelism().map_or(1, usize::from)
+}
+
 /// What `work` makes of each item, in the order of the items. Whoever is free takes the next.
 pub fn on_all_cores<I: Sync, T: Send>(items: &[I], work: impl Fn(&I) -> T + Sync) -> Vec<T> {
     let next = AtomicUsize::new(0);
@@ -16,7 +21,7 @@ pub fn on_all_cores<I: Sync, T: Send>(items: &[I], work: impl Fn(&I) -> T + Sync
         });
         taken.collect::<Vec<_>>()
     };
-    let helpers = thread::available_parallelism().map_or(1, usize::from).min(MOST).min(items.len()).saturating_sub(1);
+    let helpers = cores().min(MOST).min(items.len()).saturating_sub(1);
     let mut done = thread::scope(|scope| {
         // Without a thread the work is done here.
         let threads: Vec<_> =

@@ -1,18 +1,19 @@
 //! A session that a command looks at: its tree, and the file behind it.
 
+use std::io;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
 use pi_session::entry::Entry;
 use pi_session::json::Json;
-use pi_session::tree::{EntryIx, Pushed, Source, Status};
+use pi_session::tree::{Source, Status};
 use pi_session::{Branch, Tree};
 
 use crate::files::append::Place;
 use crate::files::tail::Reading;
 use crate::files::{FileId, FilesError, shown};
 
-use super::cores::on_all_cores;
+use super::cores::{cores, on_all_cores};
 use super::failure::Failure;
 use super::progress::Progress;
 
@@ -29,51 +30,35 @@ pub struct Opened {
     pub reading: Arc<Reading>,
     /// Which file it is, and how long.
     pub place: Place,
-    /// Its entries in file order, those that a later line with the same id has replaced included.
-    pub entries: Vec<EntryIx>,
     /// It ends with a line end, or is empty.
     pub ends_line: bool,
 }
 
 impl Opened {
-    /// Reads a session. The text is gone through once and not kept.
+    /// Reads a session, on all cores. The text is gone through once and not kept.
     ///
     /// # Errors
     /// [`Failure::Problem`] if the file cannot be read.
     pub fn at(path: &Path) -> Result<Opened, Failure> {
         let len = path.metadata().map_or(0, |meta| meta.len());
-        Opened::of_many(path, &Progress::of("reading", len))
+        Opened::of_many(path, &Progress::of("reading", len), cores())
     }
 
-    /// The same as a part of work on several.
+    /// The same as a part of work on several, on so many threads.
     ///
     /// # Errors
     /// As [`Opened::at`].
-    pub fn of_many(path: &Path, progress: &Progress) -> Result<Opened, Failure> {
+    pub fn of_many(path: &Path, progress: &Progress, threads: usize) -> Result<Opened, Failure> {
         let io = |source| FilesError::Io { path: path.to_path_buf(), source };
         let reading = Reading::open(path)?;
         let meta = reading.metadata().map_err(io)?;
-        let (mut tree, mut entries) = (Tree::new(), Vec::new());
-        let mut note = |pushed| {
-            if let Pushed::Entry(ix) = pushed {
-                entries.push(ix);
-            }
-        };
-        let whole = reading.lines(0, |offset, line| {
-            note(tree.push(offset, line));
-            progress.add(line.len() as u64 + 1);
-            true
-        });
-        let whole = whole.map_err(io)?;
-        // What was there before and stands behind the last line end has none in it.
-        let len = meta.len().max(whole);
-        if whole < len {
-            let last = reading.read(whole, (len - whole) as usize).map_err(Failure::problem)?;
-            note(tree.push_last(whole, &last));
-        }
+        let len = meta.len();
+        let read = Tree::from_source(&reading, len, threads, &|bytes| progress.add(bytes));
+        let tree = read.map_err(|error| io(io::Error::other(error)))?;
+        let last = reading.read(len.saturating_sub(1), len.min(1) as usize).map_err(Failure::problem)?;
+        let ends_line = last.iter().all(|byte| *byte == b'\n');
         let place = Place::new(FileId::of(&meta), len);
-        let (tree, reading) = (Arc::new(tree), Arc::new(reading));
-        Ok(Opened { path: path.to_path_buf(), tree, reading, place, entries, ends_line: whole == len })
+        Ok(Opened { path: path.to_path_buf(), tree: Arc::new(tree), reading: Arc::new(reading), place, ends_line })
     }
 
     /// The same, if it is a session; one that has not begun is an empty one (S2.3).

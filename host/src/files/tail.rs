@@ -119,8 +119,13 @@ impl Reading {
 impl Source for Reading {
     fn read(&self, offset: u64, len: usize) -> Result<Cow<'_, [u8]>, SourceError> {
         let mut bytes = vec![0; len];
-        self.file.read_exact_at(&mut bytes, offset).map_err(|e| SourceError::new(offset, len, e.to_string()))?;
+        self.fill(offset, &mut bytes)?;
         Ok(Cow::Owned(bytes))
+    }
+
+    fn fill(&self, offset: u64, into: &mut [u8]) -> Result<(), SourceError> {
+        let len = into.len();
+        self.file.read_exact_at(into, offset).map_err(|e| SourceError::new(offset, len, e.to_string()))
     }
 }
 

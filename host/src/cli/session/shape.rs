@@ -51,7 +51,7 @@ impl Shape {
         let entries = tree.entries().len();
         let (mut below, mut roots) = (vec![Vec::new(); entries], Vec::new());
         let stands = |ix: &EntryIx| tree.by_id(tree.id(*ix)) == Some(*ix);
-        for ix in opened.entries.iter().copied().filter(stands) {
+        for ix in tree.all().filter(stands) {
             match tree.parent(ix).filter(|parent| *parent != ix) {
                 Some(parent) => below[parent.index()].push(ix),
                 None => roots.push(ix),

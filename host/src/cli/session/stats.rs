@@ -11,6 +11,7 @@ use pi_session::totals::{Usage, day_name};
 use serde_json::{Value, json};
 
 use crate::cli::around;
+use crate::cli::cores::cores;
 use crate::cli::failure::{Failure, Outcome};
 use crate::cli::find::session_file;
 use crate::cli::open::Opened;
@@ -35,7 +36,7 @@ impl Stats {
         let size = |path: &PathBuf| path.metadata().map_or(0, |meta| meta.len());
         let progress = Progress::of("reading", paths.iter().map(size).sum());
         for (at, path) in paths.iter().enumerate() {
-            let opened = Opened::of_many(path, &progress)?.if_session()?;
+            let opened = Opened::of_many(path, &progress, cores())?.if_session()?;
             let facts = Facts::of(&opened)?;
             if out.json {
                 out.line(facts.json(&opened))?;
@@ -67,7 +68,7 @@ impl Facts {
         let entries = tree.entries();
         let mut by_type = BTreeMap::new();
         entries.iter().for_each(|entry| *by_type.entry(entry.kind.as_str()).or_default() += 1);
-        let parents: Vec<_> = opened.entries.iter().map(|ix| tree.parent(*ix)).collect();
+        let parents: Vec<_> = tree.all().map(|ix| tree.parent(ix)).collect();
         let mut has_child = vec![false; entries.len()];
         parents.iter().flatten().for_each(|parent| has_child[parent.index()] = true);
         let branch = opened.branch(None).ok();

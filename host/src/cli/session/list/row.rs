@@ -30,7 +30,8 @@ impl Row {
     /// # Errors
     /// [`Failure::Problem`] if it cannot be read.
     pub fn read(path: &Path, progress: &Progress) -> Result<Option<Row>, Failure> {
-        let opened = Opened::of_many(path, progress)?;
+        // The others are read at the same time.
+        let opened = Opened::of_many(path, progress, 1)?;
         let Some(header) = opened.tree.header().filter(|_| opened.tree.status() == Status::Session) else {
             return Ok(None);
         };
