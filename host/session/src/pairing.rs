@@ -47,9 +47,12 @@ impl Pairs {
         Ok(pairs)
     }
 
-    /// Takes in the next message. A result answers the latest call of its id.
+    /// Takes in the next message. A result answers the latest call of its id; of two in one message, both.
     fn add(&mut self, place: u32, ends: &Ends, latest: &mut HashMap<String, usize>) {
         for id in &ends.calls {
+            if latest.get(id).is_some_and(|call| self.calls[*call].0 == place) {
+                continue;
+            }
             latest.insert(id.clone(), self.calls.len());
             self.calls.push((place, id.clone(), Vec::new()));
         }

@@ -240,6 +240,18 @@ fn ids_of_calls_that_come_again_belong_to_the_latest_call() {
 }
 
 #[test]
+fn two_calls_of_one_id_in_one_message_have_one_result() {
+    let twins = Scene::new(
+        "a1 assistant calls c1 c1: both
+         r1 result c1: one",
+    );
+    refused(twins.judge().propose(omit("r1")), "S12.6", "\"c1\"");
+    refused(twins.judge().propose(omit("a1")), "S12.6", "\"c1\"");
+    refused(twins.judge().propose(compaction(Some("r1"))), "S12.5", "\"c1\"");
+    assert_eq!(twins.judge().edits(vec![omit("a1"), omit("r1")]), [Ok(()), Ok(())]);
+}
+
+#[test]
 fn a_cut_must_not_part_a_call_from_its_result() {
     let mut judge = reading().judge();
     refused(judge.propose(compaction(Some("r1"))), "S12.5", "\"c1\"");
