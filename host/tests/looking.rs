@@ -157,3 +157,27 @@ fn an_id_finds_what_a_project_keeps_in_a_place_of_its_own() {
     assert!(inside(&["session", "ls", "--cwd", "."]).contains("own-1"));
     assert!(inside(&["session", "stats", "own", "--json"]).contains("own-1"), "what is listed can be typed back");
 }
+
+#[test]
+fn behind_what_is_not_shown_the_leaf_and_the_parents_are_those_that_are() {
+    let home = Home::new();
+    let usage = json!({"type":"usage","id":"u","parentId":"a","timestamp":"2026-12-01T16:19:02.000Z","kind":"x","provider":"p","model":"m","usage":{}});
+    home.session("s", &[user("a", None, "hello"), usage.clone()]);
+    assert!(home.text(&["session", "tree", "s"]).contains("user       ← leaf hello"));
+    home.session("t", &[user("a", None, "hello"), usage, custom("b", Some("u"))]);
+    let tree = home.json(&["session", "tree", "t", "--json"]);
+    assert_eq!((&tree["entries"][1]["id"], &tree["entries"][1]["parentId"]), (&"b".into(), &"a".into()));
+    let all = home.json(&["session", "tree", "t", "--all", "--json"]);
+    assert_eq!((&all["entries"][2]["id"], &all["entries"][2]["parentId"]), (&"b".into(), &"u".into()));
+}
+
+#[test]
+fn one_file_that_is_no_session_does_not_keep_the_others_from_being_counted() {
+    let home = Home::new();
+    home.session("s", &[user("a", None, "hello")]);
+    fs::write(home.path("none.jsonl"), "[]\n").expect("written");
+    let output = home.run(&["session", "stats", "none.jsonl", "s", "--json"]);
+    assert_eq!(output.status.code(), Some(1));
+    let counted: Value = serde_json::from_slice(&output.stdout).expect("one document");
+    assert_eq!(counted["id"], "s");
+}

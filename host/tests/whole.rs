@@ -181,3 +181,32 @@ fn copies_of_a_private_session_are_private() {
         assert_eq!(fs::metadata(&copy).expect("there").permissions().mode() & 0o777, 0o600, "{}", copy.display());
     }
 }
+
+/// `ulimit -f` ends a program in the middle of a write unless it says otherwise.
+#[test]
+fn a_limit_on_the_size_of_files_leaves_no_half_session() {
+    let home = Home::new();
+    let big =
+        format!("{{\"type\":\"custom\",\"id\":\"a\",\"parentId\":null,\"customType\":\"{}\"}}\n", "x".repeat(3 << 20));
+    let header = "{\"type\":\"session\",\"version\":3,\"id\":\"abc\",\"timestamp\":\"2026-12-01T16:19:01.469Z\",\"cwd\":\"/work\"}\n";
+    let path = home.file("abc", format!("{header}{big}").as_bytes());
+    let dir = path.parent().expect("a directory");
+    let drafts = home.path("drafts.json");
+    fs::write(&drafts, r#"[{"type":"custom","customType":"y"}]"#).expect("written");
+    let old = fs::read(&path).expect("read");
+    for command in [
+        &["session", "fork", "abc"][..],
+        &["session", "export", "abc", "--jsonl", "-o", "new.jsonl"],
+        &["session", "append", "abc", "--drafts", drafts.to_str().expect("plain")],
+    ] {
+        let program = home.command(command);
+        let mut limited = Command::new("/bin/sh");
+        limited.args(["-c", "ulimit -f 2048; exec \"$@\"", "sh"]).arg(program.get_program()).args(program.get_args());
+        limited.current_dir(home.path("")).env("HOME", home.path(""));
+        let output = limited.output().expect("it runs");
+        assert_eq!(output.status.code(), Some(1), "{command:?}: {}", stderr(&output));
+        assert!(stderr(&output).contains("too large"), "{}", stderr(&output));
+        assert_eq!((fs::read(&path).expect("read"), fs::read_dir(dir).expect("read").count()), (old.clone(), 1));
+        assert!(!home.path("new.jsonl").exists());
+    }
+}

@@ -11,6 +11,7 @@ mod control;
 mod cores;
 mod demo;
 mod failure;
+mod file_limit;
 mod find;
 mod load;
 mod open;

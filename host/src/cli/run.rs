@@ -22,6 +22,7 @@ use crate::models::Models;
 use crate::pi::PiFiles;
 use crate::wire::control::DaemonStatus;
 
+use super::file_limit;
 use super::find::session_file;
 use super::load::{Loaded, Loader};
 use super::{Failure, Outcome, answer};
@@ -84,7 +85,7 @@ pub fn run(args: &RunArgs, config: Option<&Path>, json: bool) -> Result<Outcome,
 async fn follow(world: Arc<World>, args: &RunArgs, identity: Identity) -> Result<Summary, Failure> {
     let stop = CancellationToken::new();
     stop_on_signal(stop.clone());
-    outlast_file_limit();
+    file_limit::outlast();
     // A dry run writes nothing, so it may stand beside a daemon.
     let daemon = match args.dry_run {
         true => Daemon::new(world),
@@ -129,16 +130,6 @@ fn stop_on_signal(stop: CancellationToken) {
         #[expect(clippy::disallowed_methods, reason = "a second signal: the user does not want to wait")]
         std::process::exit(130);
     });
-}
-
-/// A limit on the size of files (`ulimit -f`) is to be an error of the write that exceeds it, not the end of the process. The
-/// handler stays although nobody listens.
-fn outlast_file_limit() {
-    use tokio::signal::unix::{SignalKind, signal};
-    let exceeded = SignalKind::from_raw(rustix::process::Signal::XFSZ.as_raw());
-    if let Err(e) = signal(exceeded) {
-        warn!("a limit on the size of files would end pi-graft: {e}");
-    }
 }
 
 fn world(config: &Config, named: Option<&Path>, args: &RunArgs) -> Result<(World, Identity), Failure> {

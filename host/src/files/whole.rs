@@ -12,6 +12,8 @@ use std::os::unix::fs::{MetadataExt, OpenOptionsExt, PermissionsExt, fchown};
 use std::path::{Path, PathBuf};
 
 use pi_session::tree::Source;
+use rustix::fs::{CWD, RenameFlags, renameat_with};
+use rustix::io::Errno;
 
 use super::append::{Place, open_locked};
 use super::tail::Reading;
@@ -21,13 +23,16 @@ use super::{FileId, FilesError, shown};
 const PIECE: usize = 1 << 20;
 /// The rights of a file that only its owner reads and writes.
 const OWNER: u32 = 0o600;
+/// What the name of a file ends in that is still being written; no session's does (S13.5).
+const NEW: &str = ".pi-graft-new";
 
-/// Writes a file that is not there yet, and sees it to the disk. Half a file is not left behind.
+/// Writes a file that is not there yet, and sees it to the disk. It appears whole or not at all, also if the process is
+/// killed: it is written under a name that no session has.
 ///
 /// # Errors
 /// What `write` says; [`FilesError::Exists`] if something has that name; [`FilesError::Io`].
 pub fn create<E: From<FilesError>>(path: &Path, write: impl FnOnce(&mut dyn Write) -> Result<(), E>) -> Result<(), E> {
-    create_as(path, |file| file.sync_all(), write)
+    appear(path, |file| file.sync_all(), write)
 }
 
 /// The same for what holds the text of a session: nobody may read it who may not read the session, whose metadata this is.
@@ -41,10 +46,44 @@ pub fn create_like<E: From<FilesError>>(
 ) -> Result<(), E> {
     // The owner may always write to it: Pi is to go on with a fork of a session that is read only.
     let rights = Permissions::from_mode(session.mode() & 0o777 | OWNER);
-    create_as(path, |file| file.set_permissions(rights).and_then(|()| file.sync_all()), write)
+    appear(path, |file| file.set_permissions(rights).and_then(|()| file.sync_all()), write)
 }
 
-/// The same with a last step. Until then it is for its owner's eyes only.
+/// Writes it beside its name, and gives it that.
+fn appear<E: From<FilesError>>(
+    path: &Path,
+    finish: impl FnOnce(&File) -> io::Result<()>,
+    write: impl FnOnce(&mut dyn Write) -> Result<(), E>,
+) -> Result<(), E> {
+    if std::fs::symlink_metadata(path).is_ok() {
+        return Err(FilesError::Exists { path: path.to_path_buf() }.into());
+    }
+    let beside = with_suffix(path, &format!("{NEW}-{}", std::process::id()));
+    create_as(&beside, finish, write)?;
+    let named = take_free_name(&beside, path).and_then(|()| sync_dir(path).map_err(FilesError::io(path)));
+    if named.is_err() {
+        let _ = std::fs::remove_file(&beside);
+    }
+    Ok(named?)
+}
+
+/// Renames a file to a name that nothing has.
+fn take_free_name(from: &Path, to: &Path) -> Result<(), FilesError> {
+    let renamed = match renameat_with(CWD, from, CWD, to, RenameFlags::NOREPLACE) {
+        // Some file systems know no such thing; those that do not know links either have to take it on trust.
+        Err(Errno::INVAL | Errno::NOSYS | Errno::NOTSUP) => match std::fs::hard_link(from, to) {
+            Err(e) if e.kind() != io::ErrorKind::AlreadyExists => std::fs::rename(from, to),
+            linked => linked.and_then(|()| std::fs::remove_file(from)),
+        },
+        renamed => renamed.map_err(io::Error::from),
+    };
+    renamed.map_err(|source| match source.kind() {
+        io::ErrorKind::AlreadyExists => FilesError::Exists { path: to.to_path_buf() },
+        _ => FilesError::io(to)(source),
+    })
+}
+
+/// Writes a new file, with a last step. Until then it is for its owner's eyes only. Half a file is not left behind.
 fn create_as<E: From<FilesError>>(
     path: &Path,
     finish: impl FnOnce(&File) -> io::Result<()>,
@@ -124,7 +163,11 @@ pub fn replace<E: From<FilesError>>(
 ) -> Result<PathBuf, E> {
     let old = open_locked(path)?;
     let meta = unchanged(&old, path, place)?;
-    let beside = with_suffix(path, &format!(".new-{}", std::process::id()));
+    let beside = with_suffix(path, NEW);
+    // The lock is ours, so it is what a killed migration left.
+    if std::fs::symlink_metadata(&beside).is_ok_and(|meta| meta.is_file()) {
+        std::fs::remove_file(&beside).map_err(FilesError::io(&beside))?;
+    }
     create_as(&beside, |file| in_place_of(file, &meta), write)?;
     let replaced = back_up(path).and_then(|backup| swap(&old, path, place, &beside, backup));
     if replaced.is_err() {
@@ -249,13 +292,39 @@ mod tests {
     fn what_only_its_owner_may_read_nobody_else_reads_while_it_is_written_anew() {
         let (dir, path, place) = session();
         let mode = |name: &str| std::fs::metadata(dir.path().join(name)).expect("there").mode() & 0o777;
-        let beside = format!("a.jsonl.new-{}", std::process::id());
         replace(&path, place, |to| {
-            assert_eq!(mode(&beside), 0o600);
+            assert_eq!(mode("a.jsonl.pi-graft-new"), 0o600);
             write_new(to)
         })
         .expect("replaced");
         assert_eq!((text(&path).as_str(), mode("a.jsonl"), mode("a.jsonl.bak")), ("the new one", 0o600, 0o600));
+    }
+
+    #[test]
+    fn a_new_session_has_no_session_s_name_until_it_is_whole() {
+        let (dir, path, _) = session();
+        let new = dir.path().join("b.jsonl");
+        create(&new, |to| {
+            assert!(!new.exists() && names(&dir).iter().all(|name| name == "a.jsonl" || !name.ends_with(".jsonl")));
+            write_new(to)
+        })
+        .expect("written");
+        assert_eq!((text(&new).as_str(), names(&dir).len()), ("the new one", 2));
+        let taken = create(&dir.path().join("c.jsonl"), |to| {
+            more(&path);
+            std::fs::copy(&path, dir.path().join("c.jsonl")).expect("somebody was faster");
+            write_new(to)
+        });
+        assert!(matches!(taken, Err(FilesError::Exists { .. })), "{taken:?}");
+        assert_eq!((text(&dir.path().join("c.jsonl")).as_str(), names(&dir).len()), ("old and more", 3));
+    }
+
+    #[test]
+    fn what_a_killed_migration_left_is_in_nobody_s_way() {
+        let (dir, path, place) = session();
+        std::fs::write(dir.path().join("a.jsonl.pi-graft-new"), "half a ses").expect("written");
+        replace(&path, place, write_new).expect("replaced");
+        assert_eq!((text(&path).as_str(), names(&dir).len()), ("the new one", 2));
     }
 
     #[test]

@@ -20,6 +20,7 @@ use std::path::{Path, PathBuf};
 use clap::{Args, Subcommand};
 
 use super::failure::{Failure, Outcome};
+use super::file_limit;
 use super::find;
 use super::open::Opened;
 use super::out::Out;
@@ -74,6 +75,9 @@ impl File {
 }
 
 pub(super) fn run(command: &Command, config: Option<&Path>, out: &mut Out) -> Result<Outcome, Failure> {
+    if matches!(command, Command::Append(_) | Command::Migrate(_) | Command::Fork(_) | Command::Export(_)) {
+        file_limit::outlast_without_runtime();
+    }
     match command {
         Command::Ls(command) => command.run(config, out),
         Command::Show(command) => command.run(config, out),

@@ -41,6 +41,10 @@ pub(super) struct Shape {
     /// Entries in the tree below each, itself included.
     sizes: Vec<u32>,
     on_path: Vec<bool>,
+    /// The entry above each, of those that are shown.
+    above: Vec<Option<EntryIx>>,
+    /// The leaf, or where it is not shown the last entry before it that is.
+    leaf: Option<EntryIx>,
 }
 
 impl Shape {
@@ -61,9 +65,16 @@ impl Shape {
             children: vec![Vec::new(); entries],
             roots: Vec::new(),
             sizes: vec![1; entries],
-            on_path: on_path(opened),
+            on_path: Vec::new(),
+            above: vec![None; entries],
+            leaf: None,
         };
-        shape.take(&below, &roots, |ix| all || is_shown(opened, ix));
+        let shows = |ix| all || is_shown(opened, ix);
+        shape.take(&below, &roots, shows);
+        let path = path_to_leaf(opened);
+        shape.leaf = path.iter().copied().find(|ix| shows(*ix));
+        shape.on_path = vec![false; entries];
+        path.iter().for_each(|ix| shape.on_path[ix.index()] = true);
         shape
     }
 
@@ -81,6 +92,7 @@ impl Shape {
             open.extend(below[ix.index()].iter().rev().map(|child| (*child, above)));
         }
         for (ix, above) in order.into_iter().rev() {
+            self.above[ix.index()] = above;
             if let Some(above) = above {
                 self.sizes[above.index()] += self.sizes[ix.index()];
             }
@@ -90,6 +102,16 @@ impl Shape {
     /// The entries where the drawing begins.
     pub fn roots(&self) -> &[EntryIx] {
         &self.roots
+    }
+
+    /// The entry that an entry hangs on in the drawing.
+    pub fn above(&self, ix: EntryIx) -> Option<EntryIx> {
+        self.above[ix.index()]
+    }
+
+    /// Whether an entry is where Pi would go on, as far as is shown.
+    pub fn is_leaf(&self, ix: EntryIx) -> bool {
+        self.leaf == Some(ix)
     }
 
     /// Whether an entry is on the path to the leaf.
@@ -144,16 +166,17 @@ fn is_shown(opened: &Opened, ix: EntryIx) -> bool {
     !(hosts_own || entry.kind == EntryKind::Usage)
 }
 
-/// The entries on the path to the leaf. One that leads in a circle ends where it began.
-fn on_path(opened: &Opened) -> Vec<bool> {
-    let mut on_path = vec![false; opened.tree.entries().len()];
+/// The entries on the path to the leaf, that one first. One that leads in a circle ends where it began.
+fn path_to_leaf(opened: &Opened) -> Vec<EntryIx> {
+    let (mut seen, mut path) = (vec![false; opened.tree.entries().len()], Vec::new());
     let mut at = match opened.tree.leaf() {
         Leaf::At(ix) => Some(ix),
         Leaf::None | Leaf::NoId => None,
     };
-    while let Some(ix) = at.filter(|ix| !on_path[ix.index()]) {
-        on_path[ix.index()] = true;
+    while let Some(ix) = at.filter(|ix| !seen[ix.index()]) {
+        seen[ix.index()] = true;
+        path.push(ix);
         at = opened.tree.parent(ix);
     }
-    on_path
+    path
 }

@@ -15,7 +15,7 @@ use crate::cli::cores::cores;
 use crate::cli::failure::{Failure, Outcome};
 use crate::cli::find::session_file;
 use crate::cli::open::Opened;
-use crate::cli::out::{Out, grouped, json_number};
+use crate::cli::out::{Out, grouped, json_number, say};
 use crate::cli::paint::{Ink, Row};
 use crate::cli::preview;
 use crate::cli::progress::Progress;
@@ -35,18 +35,29 @@ impl Stats {
         let paths = self.files.iter().map(|file| session_file(file, config)).collect::<Result<Vec<_>, _>>()?;
         let size = |path: &PathBuf| path.metadata().map_or(0, |meta| meta.len());
         let progress = Progress::of("reading", paths.iter().map(size).sum());
-        for (at, path) in paths.iter().enumerate() {
-            let opened = Opened::of_many(path, &progress, cores())?.if_session()?;
-            let facts = Facts::of(&opened)?;
-            if out.json {
-                out.line(facts.json(&opened))?;
-            } else {
-                out.put(if at > 0 { "\n" } else { "" })?;
-                facts.write(&opened, out)?;
+        let (mut outcome, mut first) = (Outcome::Done, true);
+        for path in &paths {
+            match Opened::of_many(path, &progress, cores()).and_then(Opened::if_session) {
+                Ok(opened) => tell(&opened, std::mem::take(&mut first), out)?,
+                // What one file is says nothing of the others.
+                Err(Failure::Problem(message)) => {
+                    say(message);
+                    outcome = Outcome::Problems;
+                }
+                Err(failure) => return Err(failure),
             }
         }
-        Ok(Outcome::Done)
+        Ok(outcome)
     }
+}
+
+fn tell(opened: &Opened, is_first: bool, out: &mut Out) -> Result<(), Failure> {
+    let facts = Facts::of(opened)?;
+    if out.json {
+        return Ok(out.line(facts.json(opened))?);
+    }
+    out.put(if is_first { "" } else { "\n" })?;
+    facts.write(opened, out)
 }
 
 /// What is counted.

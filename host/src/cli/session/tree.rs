@@ -83,7 +83,7 @@ impl Drawing<'_> {
     fn row(&self, node: &Node, preview: &Preview, width: usize) -> Row {
         let tree = &self.opened.tree;
         let id = preview::one_line(tree.id(node.ix));
-        let (is_leaf, on_path) = (tree.leaf() == Leaf::At(node.ix), self.shape.is_on_path(node.ix));
+        let (is_leaf, on_path) = (self.shape.is_leaf(node.ix), self.shape.is_on_path(node.ix));
         let dot = match preview.what.as_str() {
             "compaction" => "◆ ",
             _ if on_path => "● ",
@@ -104,7 +104,7 @@ impl Drawing<'_> {
         let id = |ix: EntryIx| tree.id(ix).to_owned();
         let mut entries = Vec::new();
         self.each_read(kind_and_role, |node, (kind, role)| {
-            let mut json = json!({ "id": id(node.ix), "parentId": tree.parent(node.ix).map(id), "type": kind });
+            let mut json = json!({ "id": id(node.ix), "parentId": self.shape.above(node.ix).map(id), "type": kind });
             let more = [("role", role), ("label", tree.label(tree.id(node.ix)).map(str::to_owned))];
             more.into_iter().filter_map(|(name, value)| Some((name, value?))).for_each(|(name, value)| {
                 json[name] = value.into();
