@@ -210,3 +210,25 @@ fn a_limit_on_the_size_of_files_leaves_no_half_session() {
         assert!(!home.path("new.jsonl").exists());
     }
 }
+
+/// Pi knows directories by their real names, and so must find there what is written for it.
+#[test]
+fn a_directory_may_be_named_by_any_way_that_leads_there() {
+    let home = Home::new();
+    home.case(REAL, "abc");
+    fs::create_dir_all(home.path("work/deep")).expect("made");
+    std::os::unix::fs::symlink("work/deep", home.path("link")).expect("linked");
+    let deep = home.path("work/deep").canonicalize().expect("there");
+    let name = format!("--{}--", deep.to_str().expect("plain").trim_start_matches('/').replace('/', "-"));
+    for way in ["work/deep", "work/../work/./deep/", "link"] {
+        let said = home.json(&["session", "fork", "abc", "--cwd", way, "--json"]);
+        assert_eq!(said["cwd"], deep.to_str().expect("plain"), "{way}");
+        let path = Path::new(said["path"].as_str().expect("a path"));
+        assert!(path.parent().expect("a directory").ends_with(&name), "{way}: {}", path.display());
+        let listed = home.text(&["session", "ls", "--cwd", way, "--json"]);
+        assert!(listed.contains(said["id"].as_str().expect("an id")), "{way}: {listed}");
+    }
+    std::os::unix::fs::symlink(home.case(REAL, "abc"), home.path("l.jsonl")).expect("linked");
+    let of_link = home.json(&["session", "fork", "l.jsonl", "--json"]);
+    assert!(of_link["parentSession"].as_str().expect("a path").ends_with("_abc.jsonl"), "{of_link}");
+}

@@ -15,6 +15,7 @@ use crate::shipped;
 use super::around;
 use super::failure::{Failure, Outcome};
 use super::out::{Out, say};
+use super::place;
 
 /// What to do with the config.
 #[derive(Debug, Subcommand)]
@@ -172,7 +173,7 @@ struct OfPi {
 
 impl OfPi {
     fn look(of: &Show) -> Result<OfPi, Failure> {
-        let cwd = std::path::absolute(of.cwd.as_deref().unwrap_or(Path::new(".")))?;
+        let cwd = place::real(of.cwd.as_deref().unwrap_or(Path::new(".")))?;
         let seen = around::look(Some(&cwd));
         let model = of.model.clone().or_else(|| seen.around.default_model());
         let facts = seen.around.facts(model.as_ref(), &Given::default());

@@ -12,6 +12,7 @@ use crate::files::tail::Reading;
 
 use super::failure::Failure;
 use super::out::say;
+use super::place;
 
 /// Sessions that are named at most where an id fits several.
 const MOST: usize = 10;
@@ -77,6 +78,7 @@ pub(super) fn found_below(roots: &[PathBuf]) -> Vec<Found> {
 /// Sessions of a working directory that Pi keeps elsewhere than below the roots (S1.2), none below that place.
 pub(super) fn found_beside(roots: &[PathBuf], cwd: &Path) -> Result<Vec<Found>, Failure> {
     let dir = Env::of_process().pi_sessions_of(cwd)?;
+    let real = |path: &Path| place::real(path).unwrap_or_else(|_| path.to_path_buf());
     let is_below = roots.iter().any(|root| real(&dir).starts_with(real(root)));
     Ok(if is_below { Vec::new() } else { locate::list(&dir, &mut trouble) })
 }
@@ -87,16 +89,11 @@ fn trouble(path: &Path, error: std::io::Error) {
 
 /// The roots but for those that are, or lie below, another one, by whatever way.
 fn apart(roots: &[PathBuf]) -> Vec<&PathBuf> {
-    let real: Vec<PathBuf> = roots.iter().map(|root| real(root)).collect();
+    let real: Vec<PathBuf> = roots.iter().map(|root| place::real(root).unwrap_or_else(|_| root.clone())).collect();
     let within =
         |of: usize, other: usize| real[of].starts_with(&real[other]) && (real[of] != real[other] || other < of);
     let is_apart = |of: &usize| !(0..real.len()).any(|other| other != *of && within(*of, other));
     (0..roots.len()).filter(is_apart).map(|at| &roots[at]).collect()
-}
-
-/// The path without links; one that is not there as it stands.
-fn real(path: &Path) -> PathBuf {
-    path.canonicalize().unwrap_or_else(|_| path.to_path_buf())
 }
 
 /// The session id in a file's name, `<timestamp>_<id>.jsonl` (S1.1); the whole stem where it has no timestamp.

@@ -17,6 +17,7 @@ mod load;
 mod open;
 mod out;
 mod paint;
+mod place;
 mod plugin;
 mod preview;
 mod progress;

@@ -14,6 +14,7 @@ use super::File;
 use crate::cli::failure::{Failure, Outcome};
 use crate::cli::open::Opened;
 use crate::cli::out::Out;
+use crate::cli::place;
 use crate::cli::progress::Progress;
 use crate::config::Env;
 use crate::daemon::world::{now_ms, random};
@@ -36,7 +37,7 @@ impl Fork {
     pub(super) fn run(&self, config: Option<&Path>, out: &mut Out) -> Result<Outcome, Failure> {
         let opened = self.file.session(config)?;
         let (dir, cwd) = self.place(&opened)?;
-        let (now, parent) = (now_ms(), std::path::absolute(&opened.path)?);
+        let (now, parent) = (now_ms(), place::real(&opened.path)?);
         let (id, parent) = (uuid_of_time(now, random()), parent.display().to_string());
         let new = NewSession { id: &id, now_ms: now, cwd: &cwd, parent_session: Some(&parent) };
         let forked = self.pieces(&opened, &new)?;
@@ -67,10 +68,10 @@ impl Fork {
     /// Where the new session is put, and its working directory.
     fn place(&self, opened: &Opened) -> Result<(PathBuf, String), Failure> {
         if let Some(cwd) = &self.cwd {
-            let cwd = std::path::absolute(cwd)?;
+            let cwd = place::real(cwd)?;
             return Ok((Env::of_process().pi_sessions_of(&cwd)?, cwd.display().to_string()));
         }
-        let dir = std::path::absolute(&opened.path)?.parent().map(Path::to_path_buf).unwrap_or_default();
+        let dir = place::real(&opened.path)?.parent().map(Path::to_path_buf).unwrap_or_default();
         let cwd = opened.tree.header().and_then(|header| header.cwd.clone());
         let cwd = cwd.map_or_else(|| std::env::current_dir().map(|dir| dir.display().to_string()), Ok)?;
         Ok((dir, cwd))

@@ -16,6 +16,7 @@ use crate::cli::cores::on_all_cores;
 use crate::cli::failure::{Failure, Outcome};
 use crate::cli::find::{found_below, found_beside};
 use crate::cli::out::{Out, say};
+use crate::cli::place;
 use crate::cli::progress::Progress;
 use crate::config::{Config, Env};
 use crate::daemon::world::now_ms;
@@ -32,7 +33,7 @@ pub struct Ls {
 impl Ls {
     pub(super) fn run(&self, config: Option<&Path>, out: &mut Out) -> Result<Outcome, Failure> {
         let config = Config::find(config)?;
-        let cwd = self.cwd.as_deref().map(std::path::absolute).transpose()?;
+        let cwd = self.cwd.as_deref().map(place::real).transpose()?;
         let mut found = found_below(&config.watch.roots);
         if let Some(cwd) = &cwd {
             found.extend(found_beside(&config.watch.roots, cwd)?);
