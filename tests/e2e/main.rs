@@ -12,6 +12,7 @@ mod budget;
 mod control;
 mod crash;
 mod crowds;
+mod cut_off;
 mod facts;
 mod failures;
 mod fire;

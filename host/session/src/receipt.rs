@@ -336,6 +336,11 @@ pub struct Passing {
 const AMONG: u32 = 8;
 
 impl Passing {
+    /// Whether the next line may belong to the receipt that passed last.
+    pub fn is_open(&self) -> bool {
+        self.open.is_some()
+    }
+
     /// Takes the next line; the receipt of the batch that is whole with it. Costs nothing for a line that has nothing to do
     /// with a graft.
     pub fn pass(&mut self, line: &[u8]) -> Option<Receipt> {

@@ -36,8 +36,13 @@ impl Session {
             return Ok(());
         }
         self.tally.handled += 1;
-        let mut batches = self.note_grafts(world, ix)?;
+        self.tell_cut(world, &trigger);
+        let is_old = self.is_history(world, ix);
+        let mut batches = if is_old { Vec::new() } else { self.note_grafts(world, ix)? };
         for plugin in &world.plugins {
+            if is_old && !self.cut.has(plugin.name(), Handler::OnEntry, &trigger) {
+                continue;
+            }
             if self.passes(world, plugin) {
                 self.owe(plugin.name());
                 continue;
@@ -53,7 +58,7 @@ impl Session {
             batches.extend(done.batch);
             self.runs.push(done.record);
         }
-        world.settings.unloaded.iter().for_each(|name| self.owe(name));
+        world.settings.unloaded.iter().filter(|_| !is_old).for_each(|name| self.owe(name));
         if batches.is_empty() && self.runs.len() < RUNS_AT_ONCE {
             return Ok(());
         }

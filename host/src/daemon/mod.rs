@@ -8,6 +8,7 @@ mod asking;
 mod bridged;
 mod call;
 pub mod control;
+mod cut;
 pub mod dispatch;
 mod facts;
 mod failures;

@@ -270,7 +270,8 @@ pub(super) fn read_batch(graft: &Graft, tree: &Tree, source: &dyn Source) -> Res
     Ok(graft.told(tree, source)?.and_then(|(receipt, drafts)| made_of(receipt, &drafts)))
 }
 
-fn made_of(receipt: Receipt, drafts: &[String]) -> Option<Batch> {
+/// What a receipt and drafts say of a batch; none where its handler is one that nobody knows.
+pub(super) fn made_of(receipt: Receipt, drafts: &[String]) -> Option<Batch> {
     let handlers = [Handler::OnEntry, Handler::OnSettled];
     Some(Batch {
         handler: handlers.into_iter().find(|handler| handler.as_str() == receipt.handler)?,

@@ -25,6 +25,7 @@ use crate::journal::{
 };
 
 use super::bridged::Served;
+use super::cut::Cut;
 use super::facts::Surroundings;
 use super::handled::Handled;
 use super::links::AskId;
@@ -87,6 +88,8 @@ pub struct Session {
     pub(super) read_to: u64,
     /// What receipts in the file say was done already: plugin, handler, trigger.
     pub(super) receipts: HashSet<(String, String, String)>,
+    /// Those of which something is missing.
+    pub(super) cut: Cut,
     pub(super) pending: Vec<Recorded>,
     /// Lines for the run log that are not kept yet.
     pub(super) runs: Vec<RunRecord>,
@@ -179,6 +182,7 @@ impl Session {
             header_json,
             read_to: 0,
             receipts: HashSet::new(),
+            cut: Cut::default(),
             pending: Vec::new(),
             runs: Vec::new(),
             intents: Vec::new(),
@@ -309,7 +313,7 @@ impl Session {
         each: &mut impl FnMut(&mut Session, EntryIx) -> Result<(), StepError>,
     ) -> Result<(), StepError> {
         self.note_handled(ix);
-        if self.is_history(world, ix) {
+        if self.is_history(world, ix) && !self.is_cut_at(ix) {
             self.tally.history += 1;
             self.record.skipped += 1;
             return Ok(());
@@ -330,12 +334,17 @@ impl Session {
             return false;
         }
         let Some(time) = self.tree.entry(ix).time_ms else { return false };
-        let header = self.tree.header().filter(|header| header.parent_session.is_some());
-        let inherited = header.and_then(|header| header.time_ms()).is_some_and(|made| time < made);
-        let copied = self.copied_ms.is_some_and(|met| time < met);
         // A clock that was set back behind the first start makes nothing that is written now a thing of the past.
         let first = world.journal.first_start_ms().min(super::world::now_ms());
-        inherited || copied || time < first - GRACE_MS
+        time < first - GRACE_MS || self.is_inherited(ix)
+    }
+
+    /// Whether an entry came with a file that was made from another one: a fork, or a copy.
+    pub(super) fn is_inherited(&self, ix: EntryIx) -> bool {
+        let Some(time) = self.tree.entry(ix).time_ms else { return false };
+        let header = self.tree.header().filter(|header| header.parent_session.is_some());
+        let inherited = header.and_then(|header| header.time_ms()).is_some_and(|made| time < made);
+        inherited || self.copied_ms.is_some_and(|met| time < met)
     }
 
     /// Collects the receipts among the lines that are about to be read, so that nothing they speak of is run again.
@@ -350,19 +359,23 @@ impl Session {
     /// Remembers what a line says was done, if it is a receipt.
     pub(super) fn note_receipt(&mut self, line: &[u8]) {
         static FINDER: LazyLock<Finder<'_>> = LazyLock::new(|| Finder::new(b"pi-graft.run"));
-        if FINDER.find(line).is_some() {
-            self.receipts.extend(receipt_in(line).map(|r| (r.plugin, r.handler, r.trigger)));
+        let receipt = FINDER.find(line).and_then(|_| receipt_in(line));
+        if receipt.is_some() || self.cut.is_open() {
+            let key = |r: &Receipt| (r.plugin.clone(), r.handler.clone(), r.trigger.clone());
+            let is_first = |r: &Receipt| self.receipts.insert(key(r));
+            self.cut.pass(line, receipt.filter(is_first));
         }
     }
 
-    /// Whether the file or the store already holds what this run would propose.
+    /// Whether the file, whole, or the store already holds what this run would propose.
     pub(super) fn is_done(&self, plugin: &str, handler: Handler, trigger: &str) -> bool {
         let key = (plugin.to_owned(), handler.as_str().to_owned(), trigger.to_owned());
         let pending = |r: &Recorded| {
             let batch = r.batch();
             batch.plugin == plugin && batch.handler == handler && batch.trigger == trigger
         };
-        self.receipts.contains(&key) || self.pending.iter().any(pending)
+        let in_file = self.receipts.contains(&key) && !self.cut.has(plugin, handler, trigger);
+        in_file || self.pending.iter().any(pending)
     }
 
     /// The branch that ends in `leaf`, with what is pending on it.
