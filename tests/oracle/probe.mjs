@@ -10,7 +10,7 @@ import { pathToFileURL } from "node:url";
 
 const load = (rel) => import(pathToFileURL(join(process.env.PI_DIR, rel)).href);
 const components = (name) => load(`dist/modes/interactive/components/${name}.js`);
-const { SessionManager } = await load("dist/core/session-manager.js");
+const { SessionManager, findMostRecentSession } = await load("dist/core/session-manager.js");
 const { convertToLlm, ...marks } = await load("dist/core/messages.js");
 const { prepareCompaction, estimateProjectedContextTokens } = await load("dist/core/compaction/index.js");
 const { convertMessages } = await load("../pi-ai/dist/api/openai-completions.js");
@@ -71,7 +71,9 @@ async function probe(path) {
 		copyFileSync(path, file);
 		const before = readFileSync(file);
 		const listed = (await SessionManager.list(dir, dir)).length + (await SessionManager.listAll(dir)).length;
-		const out = { open: "ok", list: listed > 0 ? "ok" : "missing" };
+		// What --continue looks for reads no more than the beginning of a file.
+		const found = findMostRecentSession(dir) ? "ok" : "passed-over";
+		const out = { open: "ok", list: listed > 0 ? found : "missing" };
 		let m;
 		out.open = verdict(() => void (m = SessionManager.open(file)));
 		if (!m) return out;

@@ -59,6 +59,8 @@ findings! {
         => "refuses to open the file, and leaves it as it is"
     EmptyFile "empty-file" Info "S2.3" "the file is empty: a session not yet begun"
         => "begins a session in it"
+    FarHeader "far-header" Warning "S2.3" "the header does not end within the first MiB of the file"
+        => "opens and lists it, but passes it over when it looks for the newest session or one by its id"
     HeaderField "header-field" Info "S3" "the header has no text `timestamp` or `cwd`"
         => "opens it; without `cwd` it works in the directory that it was started in"
     OddSessionId "odd-session-id" Info "S1.3" "the session's id has characters that Pi gives to none"

@@ -200,7 +200,7 @@ impl Tree {
     fn push_object(&mut self, offset: u64, len: u32, found: &Found<'_>) -> Pushed {
         let is_header = found.kind.is_some_and(|k| k.as_str().as_deref() == Some("session"));
         if self.status == Status::NotBegun {
-            return self.push_header(offset, is_header, found);
+            return self.push_header(offset, len, is_header.then_some(found));
         }
         if is_header {
             self.note_old_index(None);
@@ -215,13 +215,13 @@ impl Tree {
         Pushed::Entry(self.push_entry(offset, len, &id, found))
     }
 
-    fn push_header(&mut self, offset: u64, is_header: bool, found: &Found<'_>) -> Pushed {
-        let id = found.id.filter(|id| is_header && id.kind() == Kind::String).and_then(Json::as_str);
-        let Some(id) = id else {
+    fn push_header(&mut self, offset: u64, len: u32, found: Option<&Found<'_>>) -> Pushed {
+        let with_id = found.and_then(|found| Some((found, found.id.filter(|id| id.kind() == Kind::String)?.as_str()?)));
+        let Some((found, id)) = with_id else {
             return self.not_a_session(offset);
         };
         let header = Header::new(&id, found);
-        self.note_header(offset, &header);
+        self.note_header(offset, offset + u64::from(len), &header);
         self.status = Status::Session;
         self.header = Some(header);
         self.note_old_index(None);

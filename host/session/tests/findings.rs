@@ -59,6 +59,18 @@ fn pi_does_with_each_fault_what_the_table_says() {
     assert!(differing.is_empty(), "{}", differing.join("\n"));
 }
 
+/// One byte less, and Pi still sees the header.
+#[test]
+fn how_far_pi_looks_for_a_header_is_known_to_the_byte() {
+    let (_, near, _) = faults::far_header(1);
+    assert_eq!(names(&near), BTreeSet::new());
+    let Some(mut probe) = Probe::start() else { return };
+    let file = std::env::temp_dir().join(format!("pi-session-near-{}.jsonl", std::process::id()));
+    std::fs::write(&file, &near).expect("the temporary directory can be written to");
+    assert_eq!(probe.ask(&file), "| user: hello / assistant: answer");
+    let _ = std::fs::remove_file(&file);
+}
+
 #[test]
 fn a_random_session_that_is_called_valid_does_not_trouble_pi() {
     let Some(mut probe) = Probe::start() else { return };

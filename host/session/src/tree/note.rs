@@ -12,6 +12,9 @@ use crate::walk::Found;
 /// The longest text that Pi's JavaScript engine can hold, in UTF-16 units.
 const LONGEST_TEXT: u32 = 0x1FFF_FFE8;
 
+/// How far Pi looks for a header when it looks for a session, bytes; its line end counts.
+const HEADER_WITHIN: u64 = 1 << 20;
+
 impl Tree {
     /// All problems so far, those that are only counted included.
     pub(crate) fn noted(&self) -> &Problems {
@@ -43,7 +46,11 @@ impl Tree {
         self.problems.push(Problem { finding, line: self.lines, offset, at: Some(at), entry_id: None, message });
     }
 
-    pub(super) fn note_header(&mut self, offset: u64, header: &Header) {
+    /// The header, and where its line ends.
+    pub(super) fn note_header(&mut self, offset: u64, end: u64, header: &Header) {
+        if end >= HEADER_WITHIN {
+            self.note(Finding::FarHeader, offset, None);
+        }
         match header.version {
             Version::V1 | Version::V2 => self.note(Finding::OldVersion, offset, None),
             Version::V3 => {}

@@ -52,7 +52,7 @@ pub fn all() -> Vec<Fault> {
         (findings, session.into_bytes(), pi)
     });
     let files = FILES.iter().map(|(findings, text, pi)| (*findings, whole(text), *pi));
-    let all = drawn.chain(files).chain([bad_utf8()]);
+    let all = drawn.chain(files).chain([bad_utf8(), far_header(0)]);
     all.map(|(findings, session, pi)| Fault { findings: findings.split(' ').collect(), session, pi }).collect()
 }
 
@@ -91,6 +91,14 @@ fn bad_utf8() -> (&'static str, Vec<u8>, &'static str) {
     let mut bytes = text.into_bytes();
     bytes[at] = 0xff;
     ("bad-utf8", bytes, "| user: hello / assistant: \u{fffd}nswer")
+}
+
+/// A header whose line ends so many bytes before what is too far.
+pub fn far_header(before: usize) -> (&'static str, Vec<u8>, &'static str) {
+    let text = LINES.join("\n") + "\n";
+    let mut bytes = vec![b' '; (1 << 20) - LINES[0].len() - before];
+    bytes.extend_from_slice(text.as_bytes());
+    ("far-header", bytes, "list passed-over | user: hello / assistant: answer")
 }
 
 type Scene = (&'static str, &'static str, &'static str);
