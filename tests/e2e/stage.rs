@@ -165,6 +165,11 @@ impl Daemon {
         self.child.wait().expect("it ends");
     }
 
+    /// Whether it has ended by itself.
+    pub fn has_ended(&mut self) -> bool {
+        self.child.try_wait().expect("its state").is_some()
+    }
+
     /// Waits until it has ended by itself.
     pub fn wait_for_end(mut self) {
         let child = &mut self.child;

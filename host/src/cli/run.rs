@@ -22,6 +22,7 @@ use crate::models::Models;
 use crate::pi::PiFiles;
 use crate::wire::control::DaemonStatus;
 
+use super::control::{Client, store};
 use super::file_limit;
 use super::find::session_file;
 use super::load::{Loaded, Loader};
@@ -142,7 +143,10 @@ fn world(config: &Config, named: Option<&Path>, args: &RunArgs) -> Result<(World
         true => Journal::in_memory(now_ms()).map_err(Failure::problem)?,
         false => {
             private_dir(&config.state.dir)?;
-            Journal::open(&config.state.dir, now_ms()).map_err(Failure::problem)?
+            if Client::connect(config)?.is_some() {
+                return Err(Failure::problem("another pi-graft runs for this config; see `pi-graft status`"));
+            }
+            store::open(config, "another pi-graft")?
         }
     };
     let settings = Settings { unloaded: loaded.lacking(config), ..settings(config, args)? };

@@ -74,6 +74,14 @@ fn stands_at(file: &File, path: &Path) -> bool {
 /// [`FilesError::Io`] if it cannot be made, or belongs to or is open to others.
 pub fn private_dir(dir: &Path) -> Result<(), FilesError> {
     DirBuilder::new().recursive(true).mode(0o700).create(dir).map_err(FilesError::io(dir))?;
+    is_private(dir)
+}
+
+/// Checks that nobody else can write to `dir`.
+///
+/// # Errors
+/// [`FilesError::Io`] if it is not there, or belongs to or is open to others.
+pub fn is_private(dir: &Path) -> Result<(), FilesError> {
     let meta = std::fs::metadata(dir).map_err(FilesError::io(dir))?;
     if others_can_write(&meta) {
         let text = "others can write here; make it yours alone (chmod go-w), or name another directory";

@@ -46,6 +46,12 @@ pub enum JournalError {
          pending is forgotten, sessions and what was grafted are not touched"
     )]
     Damaged(String),
+    /// A row was written by a newer version, or is damaged; only what needs it fails.
+    #[error(
+        "a row of the store cannot be read ({0}): a newer pi-graft wrote it, or it is damaged. Use the newer one, or move \
+         the store away and start again: what was pending is forgotten, sessions and what was grafted are not touched"
+    )]
+    Unreadable(String),
     /// A transaction failed, most often for want of disk space; nothing of it is in the store.
     #[error("the store could not be written: {0}; free some disk space if it is full")]
     Failed(String),
@@ -403,5 +409,5 @@ pub(super) fn encode<T: Serialize>(row: &T) -> Result<String> {
 }
 
 pub(super) fn decode<T: DeserializeOwned>(row: &str) -> Result<T> {
-    serde_json::from_str(row).map_err(|e| JournalError::Failed(format!("a row of the store cannot be read: {e}")))
+    serde_json::from_str(row).map_err(|e| JournalError::Unreadable(e.to_string()))
 }

@@ -2,12 +2,13 @@
 
 use std::io::{self, BufRead, BufReader, Write};
 use std::os::unix::net::UnixStream;
+use std::path::Path;
 
 use serde::de::DeserializeOwned;
 use serde_json::Value;
 
 use crate::config::Config;
-use crate::files::lock::{runtime_dir, socket_path};
+use crate::files::lock::{is_private, runtime_dir, socket_path};
 use crate::wire::control::{Reply, Request};
 use crate::wire::{self, VERSION};
 
@@ -24,6 +25,10 @@ impl Client {
     pub(in crate::cli) fn connect(config: &Config) -> Result<Option<Client>, Failure> {
         // Without a state directory there never was one.
         let Ok(path) = socket_path(&runtime_dir(), &config.state.dir) else { return Ok(None) };
+        if path.parent().is_some_and(Path::exists) {
+            // What stands in a directory that others can write to may be anybody's.
+            is_private(&runtime_dir())?;
+        }
         let to = match UnixStream::connect(&path) {
             Ok(to) => to,
             Err(e) if matches!(e.kind(), io::ErrorKind::NotFound | io::ErrorKind::ConnectionRefused) => {

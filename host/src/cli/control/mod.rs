@@ -3,12 +3,12 @@
 mod client;
 mod log;
 pub(super) mod status;
+pub(super) mod store;
 
 use std::io::Write;
 use std::path::Path;
 
 use crate::config::Config;
-use crate::daemon::world::now_ms;
 use crate::journal::Journal;
 use crate::wire::control::{LogFilter, LogLine, Reloaded, Request, Status};
 
@@ -72,8 +72,7 @@ fn without_daemon(config: &Config, out: &mut Out) -> Result<Outcome, Failure> {
 /// The store, if there is one. Looking never makes one.
 pub(super) fn open_store(config: &Config) -> Result<Option<Journal>, Failure> {
     let there = config.state.dir.join("state.redb").exists();
-    let open = there.then(|| Journal::open(&config.state.dir, now_ms()));
-    open.transpose().map_err(Failure::problem)
+    there.then(|| store::open(config, "a `pi-graft run --once`")).transpose()
 }
 
 /// `pi-graft log`; without a daemon the store is read.

@@ -1,0 +1,112 @@
+//! The store between several commands, and with rows that nobody can read; and whose directories are trusted.
+
+use std::fs;
+use std::io::{BufRead, BufReader, Read};
+use std::os::unix::fs::PermissionsExt;
+use std::process::{Child, Stdio};
+
+use pi_graft::daemon::world::now_ms;
+use pi_graft::journal::Journal;
+use redb::{Database, TableDefinition};
+
+use crate::stage::{Stage, scripted};
+use crate::talk::{Session, Talk};
+
+const NOTE: &str = r#"{"needs":["append:custom"],"on":["message:user"],"entry":[{"custom":{"type":"note"}}]}"#;
+const PENDING: TableDefinition<'_, (u64, u64), &str> = TableDefinition::new("pending");
+
+fn stage() -> Stage {
+    Stage::new(1, &scripted("noter", &["append:custom"], NOTE))
+}
+
+#[test]
+fn who_needs_the_store_waits_for_a_command_that_has_it_for_a_moment() {
+    for args in [&["run", "--once", "--closed"][..], &["log"]] {
+        let stage = stage();
+        stage.once(&["--closed"]);
+        let held = Journal::open(&stage.path("state"), now_ms()).expect("the store");
+        let mut command = stage.command(args).stdout(Stdio::null()).stderr(Stdio::piped()).spawn().expect("it runs");
+        let mut said = BufReader::new(command.stderr.take().expect("its words"));
+        wait_for(&mut said, "waiting for it");
+        drop(held);
+        let mut rest = String::new();
+        said.read_to_string(&mut rest).expect("its words");
+        assert!(ended_well(&mut command), "{rest}");
+    }
+}
+
+#[test]
+fn who_waited_in_vain_says_who_has_it() {
+    let stage = stage();
+    stage.once(&["--closed"]);
+    let _held = Journal::open(&stage.path("state"), now_ms()).expect("the store");
+    for (args, who) in [(&["run", "--once"][..], "another pi-graft has"), (&["status"], "a `pi-graft run --once` has")]
+    {
+        let output = stage.run(args);
+        let said = String::from_utf8_lossy(&output.stderr).into_owned();
+        assert_eq!(output.status.code(), Some(1), "{said}");
+        assert!(said.contains(who) && said.contains("try again"), "{said}");
+    }
+}
+
+/// One session has a pending batch that a newer version wrote; the other is served all the same.
+#[test]
+fn a_row_that_cannot_be_read_costs_its_session_alone_and_comes_back_with_the_newer_version() {
+    let stage = stage();
+    let (one, other) = (stage.session("one.jsonl"), stage.session("other.jsonl"));
+    let mut pi = Talk::begin(&one);
+    pi.user("hello");
+    pi.call("c1", "bash");
+    stage.once(&[]);
+    let good = swap_pending(&stage, r#"{"of":"a newer version"}"#);
+    pi.result("c1", "ok");
+    pi.assistant("done");
+    let mut pi = Talk::begin(&other);
+    pi.user("hello");
+    pi.assistant("hi");
+    let output = stage.run(&["run", "--once", "--closed"]);
+    let said = format!("{}{}", String::from_utf8_lossy(&output.stdout), String::from_utf8_lossy(&output.stderr));
+    assert_eq!(output.status.code(), Some(1), "{said}");
+    assert!(said.contains("a newer pi-graft wrote it, or it is damaged"), "{said}");
+    assert_eq!((Session::read(&one).receipts(), Session::read(&other).receipts()), (0, 1));
+    swap_pending(&stage, &good);
+    stage.once(&["--closed"]);
+    Session::read(&one).assert_sound();
+    assert_eq!(Session::read(&one).receipts(), 1);
+}
+
+#[test]
+fn a_directory_for_sockets_that_others_can_write_to_is_refused() {
+    let stage = stage();
+    stage.once(&["--closed"]);
+    let dir = stage.path("runtime/pi-graft");
+    fs::set_permissions(&dir, fs::Permissions::from_mode(0o777)).expect("open to all");
+    for args in [&["run", "--once"][..], &["run"], &["status"], &["pause"]] {
+        let output = stage.run(args);
+        let said = String::from_utf8_lossy(&output.stderr).into_owned();
+        assert_eq!(output.status.code(), Some(1), "{args:?}: {said}");
+        assert!(said.contains("others can write"), "{args:?}: {said}");
+    }
+}
+
+/// Puts a row in the place of the one that is pending.
+fn swap_pending(stage: &Stage, row: &str) -> String {
+    let db = Database::open(stage.path("state/state.redb")).expect("the store");
+    let write = db.begin_write().expect("a transaction");
+    let old = {
+        let mut table = write.open_table(PENDING).expect("the table");
+        let old = table.insert((1, 1), row).expect("kept").expect("what is pending");
+        old.value().to_owned()
+    };
+    write.commit().expect("kept");
+    old
+}
+
+fn wait_for(said: &mut impl BufRead, text: &str) {
+    let found = said.lines().map(|line| line.expect("a line")).any(|line| line.contains(text));
+    assert!(found, "it ended without {text:?}");
+}
+
+fn ended_well(command: &mut Child) -> bool {
+    command.wait().expect("it ends").success()
+}
