@@ -212,7 +212,7 @@ fn a_link_is_not_followed_and_a_locked_file_is_left_alone() {
     let (dir, path, place) = scene();
     let link = dir.path().join("link.jsonl");
     std::os::unix::fs::symlink(&path, &link).expect("a link");
-    assert!(matches!(append(&RealDisk, &link, place, BATCH, Mtime::Move), Err(FilesError::Unwritable { .. })));
+    assert!(matches!(append(&RealDisk, &link, place, BATCH, Mtime::Move), Err(FilesError::Link { .. })));
     let held = File::open(&path).expect("opened");
     rustix::fs::flock(&held, rustix::fs::FlockOperation::LockExclusive).expect("locked");
     assert!(matches!(append(&RealDisk, &path, place, BATCH, Mtime::Move), Err(FilesError::Busy { .. })));

@@ -85,7 +85,8 @@ pub enum Mtime {
 /// them a lone `\n` if the file's last line has none.
 ///
 /// # Errors
-/// [`FilesError::Changed`], [`FilesError::Busy`], [`FilesError::NoRoom`], [`FilesError::Unwritable`]: nothing was written.
+/// [`FilesError::Changed`], [`FilesError::Busy`], [`FilesError::NoRoom`], [`FilesError::Unwritable`], [`FilesError::Link`]:
+/// nothing was written.
 /// [`FilesError::Torn`]: a prefix was written and the rest could not be; see [`complete`].
 /// [`FilesError::Io`]: as the system says; if the write itself had happened, the bytes are in the file.
 pub fn append(disk: &dyn Disk, path: &Path, place: Place, bytes: &[u8], mtime: Mtime) -> Result<Landed, FilesError> {
