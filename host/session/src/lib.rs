@@ -6,7 +6,7 @@
 //!
 //! | to | use |
 //! | --- | --- |
-//! | index a file, or its new lines | [`Tree`] |
+//! | index a file, or its new lines | [`Tree::from_bytes`], [`Tree::from_source`], [`Tree::push`] |
 //! | know what is wrong with a file, and what Pi does with that | [`check`] |
 //! | follow a branch | [`Branch`] |
 //! | see what the model sees | [`Branch::context`], [`Branch::messages`], [`Branch::tokens`] |
