@@ -143,7 +143,8 @@ fn world(config: &Config, named: Option<&Path>, args: &RunArgs) -> Result<(World
         true => Journal::in_memory(now_ms()).map_err(Failure::problem)?,
         false => {
             private_dir(&config.state.dir)?;
-            if Client::connect(config)?.is_some() {
+            // A socket that cannot be tried (its path may be too long for one) is no daemon.
+            if Client::connect(config).is_ok_and(|daemon| daemon.is_some()) {
                 return Err(Failure::problem("another pi-graft runs for this config; see `pi-graft status`"));
             }
             store::open(config, "another pi-graft")?
