@@ -274,6 +274,31 @@ fn every_call_of_a_delivery_may_fail_in_every_way() {
     }
 }
 
+/// A file that stays read-only costs a try now and then, and is told as what waits.
+#[test]
+fn what_cannot_be_written_is_tried_again_ever_less_often_and_then_grafted() {
+    let scene = Scene::new(Stands::Ended);
+    let world = scene.world("state", Box::new(ReadOnly));
+    let mut session = Session::open(&world, &scene.session()).expect("readable").expect("a session");
+    let mut look = || session.step(&world, Bell::default()).expect("a step");
+    let pauses: Vec<_> = (0..6).map(|_| look()).map(|next| (next.after, next.waiting)).collect();
+    let expected = [5, 10, 20, 40, 60, 60].map(Duration::from_secs);
+    assert_eq!(pauses.iter().map(|(after, _)| after.expect("a pause")).collect::<Vec<_>>(), expected);
+    assert!(pauses.iter().all(|(_, why)| why.is_some_and(|why| why.contains("cannot be written"))));
+    drop(world);
+    scene.recover("state");
+    scene.assert_grafted("writable again", 0);
+}
+
+/// A disk that may be read, and not opened for writing.
+struct ReadOnly;
+
+impl Disk for ReadOnly {
+    fn open(&self, _: &Path) -> io::Result<File> {
+        Err(io::ErrorKind::ReadOnlyFilesystem.into())
+    }
+}
+
 /// What stands in the store when the process comes back.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum Store {

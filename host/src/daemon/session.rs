@@ -31,6 +31,7 @@ use super::handled::Handled;
 use super::links::AskId;
 use super::orphans::Lineage;
 use super::quiet::Quiet;
+use super::step::Kept;
 use super::unended::Tail;
 use super::world::{Met, World};
 
@@ -105,6 +106,8 @@ pub struct Session {
     pub(super) made_for: Option<(AskId, String)>,
     /// What its bridge is owed.
     pub(super) served: Served,
+    /// How often what is pending could not be written.
+    pub(super) kept: Kept,
     /// Since when nobody else has written.
     pub(super) quiet: Quiet,
     /// What stands behind the last whole line.
@@ -192,6 +195,7 @@ impl Session {
             wants_running: None,
             made_for: None,
             served: Served::default(),
+            kept: Kept::default(),
             quiet: Quiet::begin(),
             tail: Tail::default(),
             handled: Handled::default(),

@@ -4,7 +4,7 @@ use std::time::Duration;
 
 use pi_session::branch::{Branch, BranchError};
 use pi_session::json::Json;
-use tracing::{info, warn};
+use tracing::{debug, info, warn};
 
 use crate::deliver::append::{Direct, Outcome, Recovery, deliver, recover};
 use crate::deliver::presence::Presence;
@@ -19,18 +19,43 @@ use super::session::{Session, StepError, Tally};
 use super::settled::SettledJob;
 use super::world::{World, now_ms, random};
 
-/// How long a batch waits that could not be written for want of room, rights or a lock.
+/// How long a batch waits at first that could not be written for want of room, rights or a lock.
 pub(super) const KEPT_PAUSE: Duration = Duration::from_secs(5);
+/// The longest such wait: it is doubled each time.
+const KEPT_MOST: Duration = Duration::from_secs(60);
 /// How often it is looked whether a Pi that holds a session has quit.
 pub(super) const HELD_PAUSE: Duration = Duration::from_secs(2);
 /// Why something waits where there is no branch to put it on.
 const CYCLE: &str = "the parents of the last entry lead in a circle (S8.5); see `pi-graft session validate`";
 /// Why something waits where what was looked at is not what the file ends in any more.
 pub(super) const WROTE: &str = "somebody wrote at this moment";
+/// Why something waits where it cannot be written; the log has the reason.
+const UNWRITABLE: &str = "the file cannot be written; see the log";
 /// Why something waits where a bridge was and may come back.
 const UNBRIDGED: &str = "its Pi has a bridge, which is not connected at this moment";
 /// Why something waits where a bridge has come just now.
 pub(super) const BRIDGED: &str = "a Pi with a bridge has just connected";
+
+/// How often in a row something could not be written, and why.
+#[derive(Default)]
+pub(super) struct Kept {
+    times: u32,
+    why: String,
+}
+
+impl Kept {
+    /// One more time. Whether it is for another reason than the time before.
+    fn is_news(&mut self, why: &str) -> bool {
+        self.times += 1;
+        std::mem::replace(&mut self.why, why.to_owned()) != why
+    }
+
+    /// Until it is tried again.
+    fn pause(&self) -> Duration {
+        let doubled = KEPT_PAUSE.saturating_mul(2u32.saturating_pow(self.times.saturating_sub(1)));
+        doubled.min(KEPT_MOST)
+    }
+}
 
 /// What a step leaves to do.
 #[derive(Default)]
@@ -228,7 +253,8 @@ impl Session {
                 continue;
             }
             if let Some(waiting) = self.deliver_one(world, recorded)? {
-                return Ok(Next { after: Some(KEPT_PAUSE), waiting: Some(waiting), ..Next::default() });
+                let after = Some(self.kept.pause());
+                return Ok(Next { after, waiting: Some(waiting), ..Next::default() });
             }
         }
         let jobs = self.settled_jobs(world, self.leaf(), "settled")?;
@@ -253,6 +279,7 @@ impl Session {
         if let Outcome::Kept(why) = outcome {
             return self.kept(&batch.id, why);
         }
+        self.kept = Kept::default();
         self.pending.retain(|r| r.batch().id != batch.id);
         let (session, plugin) = (self.path.display(), batch.plugin.as_str());
         match outcome {
@@ -292,12 +319,17 @@ impl Session {
         self.leaf().map(|leaf| self.tree.id(leaf)) == id.map(String::as_str)
     }
 
-    fn kept(&self, batch: &str, why: FilesError) -> Result<Option<&'static str>, StepError> {
+    fn kept(&mut self, batch: &str, why: FilesError) -> Result<Option<&'static str>, StepError> {
         match why {
             FilesError::Changed { .. } => Ok(Some(WROTE)),
             other => {
-                warn!(session = %self.path.display(), batch, "kept for later: {other}");
-                Ok(Some("the file cannot be written"))
+                let (session, why) = (self.path.display(), other.to_string());
+                if self.kept.is_news(&why) {
+                    warn!(%session, batch, "kept for later: {why}; tried again, and not told again");
+                } else {
+                    debug!(%session, batch, "kept for later: {why}");
+                }
+                Ok(Some(UNWRITABLE))
             }
         }
     }
