@@ -337,7 +337,8 @@ fn look_at(
     let means = Means { runtime, watchers, hints, network: &*world.settings.network };
     let found = root.look(&means, ask);
     let wanted = |found: &Found| (world.settings.by_path)(&found.path) && may_be_new(world, found);
-    let found = found.into_iter().filter(wanted).map(|found| found.path).collect();
+    let found = root.news(ask, found.into_iter().filter(wanted).collect());
+    let found = found.into_iter().map(|found| found.path).collect();
     Looked { root, found, took: began.elapsed() }
 }
 

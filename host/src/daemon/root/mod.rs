@@ -114,12 +114,21 @@ pub(super) struct Root {
     watcher: Option<Box<dyn Watcher>>,
     /// What could not be read, so that it is said once.
     troubles: BTreeSet<PathBuf>,
+    /// What may have had something to do at the last look over all of it, as it was then.
+    seen: HashMap<PathBuf, Stamp>,
+}
+
+/// What of a file changes when somebody writes to it.
+type Stamp = (FileId, u64, i64, i64);
+
+fn stamp(meta: &Metadata) -> Stamp {
+    (FileId::of(meta), meta.len(), meta.mtime(), meta.mtime_nsec())
 }
 
 impl Root {
     pub(super) fn new(named: &Path) -> Root {
-        let (held, watcher, troubles) = (None, None, BTreeSet::new());
-        Root { named: named.to_path_buf(), standing: Standing::New, held, watcher, troubles }
+        let (held, watcher, troubles, seen) = (None, None, BTreeSet::new(), HashMap::new());
+        Root { named: named.to_path_buf(), standing: Standing::New, held, watcher, troubles, seen }
     }
 
     /// Finds out how it stands, and looks at what is in it.
@@ -144,6 +153,18 @@ impl Root {
         found
     }
 
+    /// Of what may have something to do: what is not as it was at the last look. A root that is polled is looked at each second,
+    /// and what cannot be done (half a line, a file that is no session) is not to be tried each second; each minute it is.
+    pub(super) fn news(&mut self, ask: &Ask, found: Vec<Found>) -> Vec<Found> {
+        if !ask.whole {
+            return found;
+        }
+        let stamps = found.iter().map(|file| (file.path.clone(), stamp(&file.meta))).collect();
+        let old = std::mem::replace(&mut self.seen, stamps);
+        let is_news = |file: &Found| ask.watch || old.get(&file.path) != Some(&stamp(&file.meta));
+        found.into_iter().filter(is_news).collect()
+    }
+
     /// Makes sure that it is there and ours; true if that has just become so.
     fn hold(&mut self, means: &Means<'_>) -> Result<bool, Standing> {
         let (path, id) = identity(&self.named)?;
@@ -156,6 +177,7 @@ impl Root {
         (self.held, self.watcher) = (None, None);
         let lock = means.runtime.map(|runtime| lock_root(runtime, &path)).transpose().map_err(|e| unlocked(&e))?;
         self.held = Some(Arc::new(Held { path, id, lock }));
+        self.seen.clear();
         Ok(true)
     }
 

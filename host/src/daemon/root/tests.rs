@@ -203,6 +203,20 @@ fn a_link_that_comes_to_lead_elsewhere_is_followed_there() {
 }
 
 #[test]
+fn what_is_as_it_was_is_not_tried_each_second() {
+    let scene = Scene::new(0);
+    let path = scene.session("root/s.jsonl");
+    let mut root = scene.root("root");
+    let found = || locate::walk(&scene.path("root"), &mut |_, _| {});
+    let (second, minute) = (Ask { whole: true, ..Ask::default() }, Ask { whole: true, watch: true, ..Ask::default() });
+    let mut news = |ask: &Ask| root.news(ask, found()).len();
+    assert_eq!([&second, &second, &second].map(&mut news), [1, 0, 0]);
+    fs::write(&path, "half a line").expect("written");
+    assert_eq!([&second, &second, &minute, &second].map(&mut news), [1, 0, 1, 0]);
+    assert_eq!(news(&Ask::default()), 1, "what an event named");
+}
+
+#[test]
 fn a_lock_whose_file_was_cleaned_away_is_taken_again_or_lost() {
     let scene = Scene::new(100);
     scene.session("root/s.jsonl");
