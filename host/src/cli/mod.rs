@@ -6,6 +6,7 @@
 
 mod around;
 mod bridge;
+mod compact;
 mod config;
 mod control;
 mod cores;
@@ -66,6 +67,8 @@ pub enum Command {
     Run(run::RunArgs),
     /// Run plugins over recorded sessions, entry by entry, as if live; writes nothing.
     Replay(replay::ReplayArgs),
+    /// Compact one session now, with the compaction plugin of the config.
+    Compact(compact::CompactArgs),
     /// What the running daemon follows, what waits and why, what failed last.
     Status(control::StatusArgs),
     /// What ran, and what became of each graft.
@@ -129,6 +132,7 @@ fn run(cli: &Cli) -> Result<Outcome, Failure> {
         Command::Demo(args) => demo::run(args),
         Command::Run(args) => run::run(args, cli.config.as_deref(), cli.json),
         Command::Replay(args) => replay::run(args, cli.config.as_deref(), &mut out),
+        Command::Compact(args) => compact::run(args, cli.config.as_deref(), &mut out),
         Command::Status(args) => control::status(args, cli.config.as_deref(), &mut out),
         Command::Log(args) => control::log(args, cli.config.as_deref(), &mut out),
         Command::Pause(args) => control::pause(args, true, cli.config.as_deref(), &mut out),

@@ -62,7 +62,7 @@ pub struct RunArgs {
 /// # Errors
 /// [`Failure`] if it cannot start, or its store fails.
 pub fn run(args: &RunArgs, config: Option<&Path>, json: bool) -> Result<Outcome, Failure> {
-    log_to_stderr();
+    log_to_stderr("info");
     let named = config;
     let config = Config::find(named)?;
     let args = &with_paths(args, named)?;
@@ -84,8 +84,7 @@ pub fn run(args: &RunArgs, config: Option<&Path>, json: bool) -> Result<Outcome,
 }
 
 async fn follow(world: Arc<World>, args: &RunArgs, identity: Identity) -> Result<Summary, Failure> {
-    let stop = CancellationToken::new();
-    stop_on_signal(stop.clone());
+    let stop = stop_on_signal();
     file_limit::outlast();
     // A dry run writes nothing, so it may stand beside a daemon.
     let daemon = match args.dry_run {
@@ -110,20 +109,22 @@ async fn follow(world: Arc<World>, args: &RunArgs, identity: Identity) -> Result
 }
 
 /// The first SIGINT or SIGTERM ends the loop in order; a second one does what it always does.
-fn stop_on_signal(stop: CancellationToken) {
+pub(super) fn stop_on_signal() -> CancellationToken {
     use tokio::signal::unix::{SignalKind, signal};
+    let stop = CancellationToken::new();
     let (Ok(mut interrupt), Ok(mut terminate)) = (signal(SignalKind::interrupt()), signal(SignalKind::terminate()))
     else {
         warn!("signals cannot be handled here; ending is not in order, and nothing is lost by it");
-        return;
+        return stop;
     };
+    let heard = stop.clone();
     tokio::spawn(async move {
         tokio::select! {
             _ = interrupt.recv() => {}
             _ = terminate.recv() => {}
         }
         info!("ending: waiting for what is under way");
-        stop.cancel();
+        heard.cancel();
         tokio::select! {
             _ = interrupt.recv() => {}
             _ = terminate.recv() => {}
@@ -131,24 +132,14 @@ fn stop_on_signal(stop: CancellationToken) {
         #[expect(clippy::disallowed_methods, reason = "a second signal: the user does not want to wait")]
         std::process::exit(130);
     });
+    stop
 }
 
 fn world(config: &Config, named: Option<&Path>, args: &RunArgs) -> Result<(World, Identity), Failure> {
-    let loader = Loader::new()?;
-    let loaded = loader.load(config);
-    if let (true, Some((_, fault))) = (loaded.plugins.is_empty(), loaded.faults.first()) {
-        return Err(Failure::usage(fault));
-    }
+    let (loader, loaded) = load(config)?;
     let journal = match args.dry_run {
         true => Journal::in_memory(now_ms()).map_err(Failure::problem)?,
-        false => {
-            private_dir(&config.state.dir)?;
-            // A socket that cannot be tried (its path may be too long for one) is no daemon.
-            if Client::connect(config).is_ok_and(|daemon| daemon.is_some()) {
-                return Err(Failure::problem("another pi-graft runs for this config; see `pi-graft status`"));
-            }
-            store::open(config, "another pi-graft")?
-        }
+        false => open_store(config)?,
     };
     let settings = Settings { unloaded: loaded.lacking(config), ..settings(config, args)? };
     let Loaded { plugins, faults } = loaded;
@@ -156,6 +147,33 @@ fn world(config: &Config, named: Option<&Path>, args: &RunArgs) -> Result<(World
     let world = World::new(journal, plugins, settings, Box::new(RealDisk)).map_err(Failure::problem)?;
     let read_again = read_again(loader, config, named, args);
     Ok((world, Identity { about: about(config), faults, read_again }))
+}
+
+fn load(config: &Config) -> Result<(Loader, Loaded), Failure> {
+    let loader = Loader::new()?;
+    let loaded = loader.load(config);
+    match loaded.faults.first() {
+        Some((_, fault)) if loaded.plugins.is_empty() => Err(Failure::usage(fault)),
+        _ => Ok((loader, loaded)),
+    }
+}
+
+fn open_store(config: &Config) -> Result<Journal, Failure> {
+    private_dir(&config.state.dir)?;
+    // A socket that cannot be tried (its path may be too long for one) is no daemon.
+    if Client::connect(config).is_ok_and(|daemon| daemon.is_some()) {
+        return Err(Failure::problem("another pi-graft runs for this config; see `pi-graft status`"));
+    }
+    store::open(config, "another pi-graft")
+}
+
+/// The world of a command that does the daemon's work on one session where none runs. The store is the real one, also
+/// where the session is not to be written: what a model used counts.
+pub(super) fn world_of_one(config: &Config, session: &Path, args: &RunArgs) -> Result<World, Failure> {
+    let (_, loaded) = load(config)?;
+    let (unloaded, named) = (loaded.lacking(config), vec![session.to_path_buf()]);
+    let settings = Settings { unloaded, named, ..settings(config, args)? };
+    World::new(open_store(config)?, loaded.plugins, settings, Box::new(RealDisk)).map_err(Failure::problem)
 }
 
 fn about(config: &Config) -> DaemonStatus {
@@ -185,9 +203,9 @@ fn read_again(loader: Loader, config: &Config, named: Option<&Path>, args: &RunA
 }
 
 /// The log goes to standard error; `RUST_LOG` says how much of it.
-fn log_to_stderr() {
+pub(super) fn log_to_stderr(usual: &str) {
     let level = tracing_subscriber::EnvFilter::try_from_default_env();
-    let level = level.unwrap_or_else(|_| tracing_subscriber::EnvFilter::new("info"));
+    let level = level.unwrap_or_else(|_| tracing_subscriber::EnvFilter::new(usual));
     let ansi = std::io::IsTerminal::is_terminal(&std::io::stderr());
     let log = tracing_subscriber::fmt().with_env_filter(level).with_target(false).with_ansi(ansi);
     log.with_writer(std::io::stderr).init();
@@ -208,6 +226,7 @@ fn settings(config: &Config, args: &RunArgs) -> Result<Settings, Failure> {
         turn_end: config.bridge.turn_end,
         backfill: args.backfill,
         fresh,
+        named: Vec::new(),
         dry_run: args.dry_run,
         closed: args.closed,
         unloaded: Vec::new(),

@@ -41,9 +41,9 @@ impl Asking {
         Asking { journal, models, ending, over: None, until: None, plugin, answers: Mutex::default() }
     }
 
-    /// The same where somebody waits for it, until then at most.
-    pub(super) fn waited_for(self, over: Arc<AtomicBool>, until: Instant) -> Asking {
-        Asking { over: Some(over), until: Some(until), ..self }
+    /// The same where somebody waits for it; until then at most, if there is a limit.
+    pub(super) fn waited_for(self, over: Arc<AtomicBool>, until: Option<Instant>) -> Asking {
+        Asking { over: Some(over), until, ..self }
     }
 
     /// What was answered, in order, as JSON: `model`, the request's SHA-256, and `text`, `stop`, `usage`, or `rule` and

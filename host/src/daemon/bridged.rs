@@ -19,7 +19,7 @@ use crate::wire::bridge::ToPi;
 
 use super::links::{AskId, Asked, Bell, Bridge, Left};
 use super::session::{Session, StepError};
-use super::settled::{Wanted, was_paid};
+use super::settled::{Wanted, WantedBy, was_paid};
 use super::step::{Next, not_allowed};
 use super::world::{World, random};
 
@@ -64,6 +64,19 @@ impl Held {
     fn until(&self) -> Instant {
         let ms = self.asked.ask.ms;
         self.asked.at + Duration::from_millis(ms - ms / 5)
+    }
+}
+
+impl Held {
+    fn by(&self) -> WantedBy {
+        WantedBy {
+            ask: self.asked.id(),
+            reason: self.asked.ask.reason.clone().unwrap_or_else(|| "manual".to_owned()),
+            instructions: self.asked.ask.instructions.clone(),
+            over: self.asked.over(),
+            until: Some(self.until()),
+            of_pi: true,
+        }
     }
 }
 
@@ -202,7 +215,7 @@ impl Session {
         let wanted = match is_late || token.is_some() {
             true => Wanted::Nobody,
             false if self.wants_running == Some(ask) => Wanted::Busy,
-            false => self.wanted_job(world, leaf, &held.asked, held.until(), &mut held.next_plugin)?,
+            false => self.wanted_job(world, leaf, held.by(), &mut held.next_plugin)?,
         };
         match wanted {
             Wanted::Run(job) => {
@@ -230,7 +243,7 @@ impl Session {
 
     /// While Pi is idle it can be pushed messages and state, and asked to compact.
     fn serve_idle(&mut self, world: &World, bridges: &[Bridge], next: &mut Next) -> Result<(), StepError> {
-        if self.pending.is_empty() && self.record.later.is_empty() {
+        if self.pending.is_empty() && self.record.later.is_empty() && self.wishes.is_empty() {
             return Ok(());
         }
         let Some(bridge) = bridges.iter().rev().find(|bridge| bridge.idle) else { return Ok(()) };
@@ -241,6 +254,8 @@ impl Session {
         }
         self.take_in(world, &branch)?;
         if settle::state(&branch)? == State::Finished {
+            self.join_wishes(&branch);
+            next.jobs.extend(self.grant_wishes(world, leaf)?);
             next.jobs.extend(self.settled_jobs(world, leaf, "settled")?);
         }
         if self.was_pushed(bridge.leaf.as_deref()) {

@@ -67,6 +67,7 @@ impl Daemon {
             Request::Pause { session } => answer(&conn, self.pause(session.as_deref(), true)),
             Request::Resume { session } => answer(&conn, self.pause(session.as_deref(), false)),
             Request::Reload => self.reload(conn),
+            Request::Compact(want) => self.wish(conn, want),
             Request::Quarantine => self.quarantine(conn),
             Request::Retry(which) => self.retry(conn, which),
         }

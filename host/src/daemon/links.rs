@@ -15,6 +15,7 @@ use super::Daemon;
 use super::room::Held;
 use super::settled::{SettledDone, SettledLost};
 use super::socket::Conn;
+use super::wished::Wish;
 
 /// Milliseconds that Pi may wait for us where a compaction is wanted, which a model may have to make.
 const COMPACT_MS: u64 = 120_000;
@@ -30,6 +31,8 @@ pub struct Bell {
     pub redo: Vec<String>,
     /// What Pi asks; it waits for the answers.
     pub asks: Vec<Asked>,
+    /// Compactions that the command line wants.
+    pub wishes: Vec<Wish>,
     /// What became of pushes.
     pub pushed: Vec<Pushed>,
     /// Bridges that left this session since the last step.

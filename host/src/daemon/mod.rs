@@ -38,11 +38,13 @@ pub mod step;
 mod suspended;
 mod unended;
 pub mod watch;
+mod wished;
 pub mod world;
 
 use std::collections::{BTreeMap, BTreeSet, HashMap, HashSet};
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
+use std::sync::atomic::AtomicBool;
 use std::time::{Duration, Instant};
 
 use tokio::sync::Semaphore;
@@ -149,6 +151,8 @@ pub struct Daemon {
     linked: HashMap<u64, PathBuf>,
     /// Sessions in memory whose steps have begun or wait for their turn.
     carried: usize,
+    /// The connections of those who want a compaction, its session, and the sign that they are gone.
+    wishing: HashMap<u64, (PathBuf, Arc<AtomicBool>)>,
 }
 
 impl Daemon {
@@ -174,6 +178,7 @@ impl Daemon {
             socket: None,
             linked: HashMap::new(),
             carried: 0,
+            wishing: HashMap::new(),
         }
     }
 
@@ -334,7 +339,10 @@ impl Daemon {
             Event::Control(conn, request) => self.control(conn, request),
             Event::Redo(runs) => self.redo(runs),
             Event::Reloaded(conn, fresh) => self.reloaded(&conn, *fresh),
-            Event::Gone(conn) => self.left(conn, None),
+            Event::Gone(conn) => {
+                self.left(conn, None);
+                self.wished_no_more(conn);
+            }
         }
     }
 

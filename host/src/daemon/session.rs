@@ -33,6 +33,7 @@ use super::orphans::Lineage;
 use super::quiet::Quiet;
 use super::step::Kept;
 use super::unended::Tail;
+use super::wished::Wish;
 use super::world::{Met, World};
 
 /// Entries older than the first start of the store, less this, are history (product.md 4.3), milliseconds.
@@ -104,6 +105,8 @@ pub struct Session {
     pub(super) wants_running: Option<AskId>,
     /// The batch that was made for an ask that wants a compaction.
     pub(super) made_for: Option<(AskId, String)>,
+    /// Compactions that somebody at the command line waits for.
+    pub(super) wishes: Vec<Wish>,
     /// What its bridge is owed.
     pub(super) served: Served,
     /// How often what is pending could not be written.
@@ -194,6 +197,7 @@ impl Session {
             running: BTreeSet::new(),
             wants_running: None,
             made_for: None,
+            wishes: Vec::new(),
             served: Served::default(),
             kept: Kept::default(),
             quiet: Quiet::begin(),

@@ -38,6 +38,8 @@ pub struct Settings {
     pub backfill: bool,
     /// New from their first line, whatever their age: files named with `--once`, and what `--since` covers.
     pub fresh: Vec<PathBuf>,
+    /// May be worked on wherever they are, and are no newer for it: what `compact` names.
+    pub named: Vec<PathBuf>,
     /// Write nothing (`--dry-run`).
     pub dry_run: bool,
     /// The user says that no Pi runs (`--closed`).
@@ -66,6 +68,7 @@ impl Settings {
             turn_end: Duration::from_millis(500),
             backfill: false,
             fresh: Vec::new(),
+            named: Vec::new(),
             dry_run: false,
             closed: false,
             unloaded: Vec::new(),
@@ -78,13 +81,13 @@ impl Settings {
     /// Whether a session is new from its first line, whatever its age.
     #[must_use]
     pub fn is_fresh(&self, path: &Path) -> bool {
-        self.backfill || self.is_named(path)
+        self.backfill || self.fresh.iter().any(|fresh| fresh == path)
     }
 
-    /// Whether a session was picked by name or age, wherever it is.
+    /// Whether a session was picked by name or age: it may be worked on wherever it is.
     #[must_use]
     pub fn is_named(&self, path: &Path) -> bool {
-        self.fresh.iter().any(|fresh| fresh == path)
+        self.fresh.iter().chain(&self.named).any(|named| named == path)
     }
 
     /// Whether the directory of `path` is really below a root, no link leading out of it: it may be read.

@@ -2,6 +2,7 @@
 //! boundary, or when a compaction is wanted.
 
 use std::sync::Arc;
+use std::sync::atomic::AtomicBool;
 use std::time::Instant;
 
 use pi_session::branch::Branch;
@@ -11,7 +12,7 @@ use tracing::{debug, info, warn};
 
 use super::asking::Asking;
 use super::call::{Call, CallFacts};
-use super::links::{AskId, Asked};
+use super::links::AskId;
 use super::session::{Session, StepError};
 use super::world::{World, now_ms};
 use crate::journal::{Batch, Handler, Note};
@@ -60,6 +61,20 @@ pub(super) enum Wanted {
     Busy,
     /// No plugin is left that may.
     Nobody,
+}
+
+/// Who wants a compaction.
+pub(super) struct WantedBy {
+    pub(super) ask: AskId,
+    /// `manual`, `threshold` or `overflow`.
+    pub(super) reason: String,
+    pub(super) instructions: Option<String>,
+    /// The sign that nobody waits any more.
+    pub(super) over: Arc<AtomicBool>,
+    /// When it is too late.
+    pub(super) until: Option<Instant>,
+    /// A live Pi, which may make its own.
+    pub(super) of_pi: bool,
 }
 
 /// An `on-settled` run that was lost to a bug of ours.
@@ -120,13 +135,12 @@ impl Session {
         Ok(jobs)
     }
 
-    /// The run of the next plugin, from `next` on in the config's order, that may make the compaction that Pi wants.
+    /// The run of the next plugin, from `next` on in the config's order, that may make the compaction that is wanted.
     pub(super) fn wanted_job(
         &mut self,
         world: &World,
         leaf: Option<EntryIx>,
-        asked: &Asked,
-        until: Instant,
+        by: WantedBy,
         next: &mut usize,
     ) -> Result<Wanted, StepError> {
         let may = |plugin: &Plugin| plugin.wants_settled() && plugin.grants().any(|grant| grant == MAY_COMPACT);
@@ -137,14 +151,14 @@ impl Session {
             return Ok(Wanted::Busy);
         }
         *next = at + 1;
-        let (ask, branch) = (&asked.ask, self.branch_to_compact(leaf)?);
-        let reason = ask.reason.clone().unwrap_or_else(|| "manual".to_owned());
-        let (notes, instructions) = (Vec::new(), ask.instructions.clone());
+        let branch = self.branch_to_compact(leaf)?;
+        let (reason, notes, instructions) = (by.reason, Vec::new(), by.instructions);
         let handler = sandbox::Handler::OnSettled { reason, notes, instructions };
         self.running.insert(plugin.name().to_owned());
-        let Call { run, asked: facts } = self.call(world, plugin, handler, branch, leaf)?.in_place_of_pi();
-        let (plugin, wanted) = (Arc::clone(plugin), Some(asked.id()));
-        let asking = Asking::of(world, plugin.name()).waited_for(asked.over(), until);
+        let call = self.call(world, plugin, handler, branch, leaf)?;
+        let Call { run, asked: facts } = if by.of_pi { call.in_place_of_pi() } else { call };
+        let (plugin, wanted) = (Arc::clone(plugin), Some(by.ask));
+        let asking = Asking::of(world, plugin.name()).waited_for(by.over, by.until);
         Ok(Wanted::Run(Box::new(SettledJob { plugin, run, asked: Vec::new(), facts, wanted, asking })))
     }
 
@@ -189,6 +203,7 @@ impl Session {
     /// nobody waits for any more, since Pi's user has aborted or it took too long, is not wanted later either.
     fn absorb_wanted(&mut self, world: &World, done: SettledDone, ask: AskId) -> Result<(), StepError> {
         self.wants_running = self.wants_running.filter(|running| *running != ask);
+        self.note_wished(ask, done.plugin.name(), &done.report);
         if is_over(&done.report) {
             debug!(session = %self.path.display(), plugin = done.plugin.name(), "nobody waits for its compaction any more");
             return Ok(());
@@ -197,7 +212,8 @@ impl Session {
         self.judge_wanted(world, &done.plugin, &mut ended);
         self.runs.push(ended.record);
         let Some(batch) = ended.batch else { return self.save(world, Vec::new()) };
-        let why = match (drafts(&batch).len() == 1 && compacts(&batch), self.served.waits_for(ask)) {
+        let waits = self.served.waits_for(ask) || self.is_wished(ask);
+        let why = match (drafts(&batch).len() == 1 && compacts(&batch), waits) {
             (false, _) => Some("a wanted compaction is to be proposed alone"),
             (true, false) => Some("nobody waits for it any more"),
             (true, true) => None,
@@ -205,6 +221,10 @@ impl Session {
         if let Some(why) = why {
             warn!(session = %self.path.display(), batch = batch.id, plugin = batch.plugin, "dropped: {why}");
             self.note(&batch, "dropped", why);
+            return self.save(world, Vec::new());
+        }
+        if self.made_wished(ask, &batch) {
+            self.note(&batch, "dropped", "a dry run");
             return self.save(world, Vec::new());
         }
         let older: Vec<Batch> = self.pending.iter().map(|r| r.batch()).filter(|b| compacts(b)).cloned().collect();

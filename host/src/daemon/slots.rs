@@ -70,6 +70,7 @@ impl Daemon {
         if paused || slot.paused {
             // Pi must not wait until the pause is over.
             slot.bell.asks.clear();
+            slot.bell.wishes.clear();
             slot.again = true;
             return;
         }
@@ -175,6 +176,7 @@ impl Daemon {
         if !(slot.again && error.is_quiet()) {
             // Pi must not wait until the pause is over. Where there is none, what was asked meanwhile is looked at now.
             slot.bell.asks.clear();
+            slot.bell.wishes.clear();
         }
         let pause = (RETRY_AFTER * 2u32.saturating_pow(slot.failures.min(16) - 1)).min(RETRY_MOST);
         if !error.is_quiet() {

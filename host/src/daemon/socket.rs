@@ -18,6 +18,7 @@ use tokio_util::sync::CancellationToken;
 use tracing::{debug, warn};
 
 use crate::wire::bridge::FromPi;
+use crate::wire::control::Request;
 use crate::wire::{self, Closing, First, MOST_LINE, WireError};
 
 use super::Event;
@@ -214,9 +215,14 @@ async fn hear(
     match First::parse(&line)? {
         First::Bridge(hello) => tell(FromPi::Hello(hello), held),
         First::Control(request) => {
-            // Whoever asks may end its own side at once; the answer ends the connection.
+            // Whoever asks may end its own side at once; the answer ends the connection. But a compaction takes long, and
+            // perhaps money: if nobody waits for it, it is given up.
+            let waits = matches!(request, Request::Compact(_));
             let _ = to.send(Event::Control(conn.clone(), request));
-            conn.stop.cancelled().await;
+            tokio::select! {
+                () = conn.stop.cancelled() => {}
+                _ = next_line(&mut from, &mut line, room), if waits => {}
+            }
             return Ok(());
         }
     }

@@ -114,7 +114,11 @@ impl Session {
         let named = std::mem::take(&mut bell.redo);
         let again =
             if bell.asks.is_empty() || !named.is_empty() { self.redo(world, &named)? } else { self.redo_later(world) };
-        let mut next = if bell.bridges.is_empty() { self.settle(world)? } else { self.serve(world, bell)? };
+        self.wishes.append(&mut bell.wishes);
+        let bridged = !bell.bridges.is_empty();
+        let mut next = if bridged { self.serve(world, bell)? } else { self.settle(world)? };
+        next.jobs.extend(self.grant_dry(world)?);
+        self.look_at_wishes(world, bridged, &mut next)?;
         next.look_again(again);
         next.tally = std::mem::take(&mut self.tally);
         self.keep_log(world)?;
@@ -137,11 +141,16 @@ impl Session {
 
     /// A line for the log: what became of a batch.
     pub(super) fn note(&mut self, batch: &Batch, outcome: &str, message: impl Into<String>) {
-        self.runs.push(RunRecord::of_batch(now_ms(), &self.record.session_id, batch, outcome, message.into()));
+        let message = message.into();
+        self.note_fate(batch, outcome, &message);
+        self.runs.push(RunRecord::of_batch(now_ms(), &self.record.session_id, batch, outcome, message));
     }
 
     /// Settles what a crash or a failed write left unclear.
     fn recover(&mut self, world: &World) -> Result<(), StepError> {
+        if world.settings.dry_run {
+            return Ok(());
+        }
         for intent in std::mem::take(&mut self.intents) {
             let found = recover(world.disk.as_ref(), &self.tree, &self.reading, &self.path, &intent)?;
             let found = if found == Recovery::Completed {
@@ -198,7 +207,7 @@ impl Session {
         if let Some(next) = self.wait_for_end(world)? {
             return Ok(next);
         }
-        let waits = !self.pending.is_empty() || !self.record.later.is_empty();
+        let waits = self.has_left() || !self.wishes.is_empty();
         if (!waits && !self.record.grafts.misplaced) || world.settings.dry_run {
             return Ok(Next::default());
         }
@@ -240,8 +249,11 @@ impl Session {
     fn deliver_all(&mut self, world: &World) -> Result<Next, StepError> {
         let branch = Branch::of_leaf(&self.tree, self.source())?;
         self.make_good(world, &branch)?;
-        let here = |recorded: &Recorded| branch.place_of(&recorded.batch().trigger).is_some();
-        let due: Vec<Recorded> = self.pending.iter().filter(|r| here(r)).cloned().collect();
+        let here = |recorded: &&Recorded| branch.place_of(&recorded.batch().trigger).is_some();
+        self.join_wishes(&branch);
+        let here: Vec<&Recorded> = self.pending.iter().filter(here).collect();
+        let due: Vec<Recorded> = here.iter().filter(|r| !self.takes_place_of(r.batch())).copied().cloned().collect();
+        let held_back = due.len() < here.len();
         for recorded in due {
             if let waiting @ Some(_) = world.stops() {
                 return Ok(Next { waiting, ..Next::default() });
@@ -257,9 +269,12 @@ impl Session {
                 return Ok(Next { after, waiting: Some(waiting), ..Next::default() });
             }
         }
-        let jobs = self.settled_jobs(world, self.leaf(), "settled")?;
+        let mut jobs = self.grant_wishes(world, self.leaf())?;
+        jobs.extend(self.settled_jobs(world, self.leaf(), "settled")?);
         let waiting = (!self.pending.is_empty()).then_some("its branch is not the one the file ends on");
-        Ok(Next { jobs, waiting, ..Next::default() })
+        // What was held back for a compaction that is not made after all is delivered now.
+        let after = (held_back && !self.has_wish()).then_some(Duration::ZERO);
+        Ok(Next { jobs, waiting, after, ..Next::default() })
     }
 
     /// Delivers one batch. Says why if it has to wait, and with it all that come after.

@@ -42,6 +42,8 @@ pub enum Request {
     },
     /// Config and plugins are read again.
     Reload,
+    /// A compaction is wanted now; answered with [`super::compact::Compacted`].
+    Compact(super::compact::Compact),
     /// Runs that failed and are not done with, and suspended plugins; answered with [`super::quarantine::Quarantine`].
     Quarantine,
     /// Failed runs are made again, and their plugins suspended no more; answered with [`super::quarantine::Retried`].

@@ -4,6 +4,7 @@
 //! Each carries the version of the protocol; unknown members are passed over, so that a newer side may say more.
 
 pub mod bridge;
+pub mod compact;
 pub mod control;
 mod paths;
 pub mod quarantine;
@@ -158,6 +159,6 @@ mod described {
             };
             assert!(understood.is_ok(), "{line}: {understood:?}");
         }
-        assert_eq!(seen, 15);
+        assert_eq!(seen, 16);
     }
 }

@@ -13,5 +13,6 @@ mod handing;
 mod leaving;
 mod measure;
 mod pushing;
+mod summaries;
 mod unbridged;
 mod whole;

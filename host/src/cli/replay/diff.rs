@@ -14,6 +14,8 @@ use crate::cli::preview;
 const MOST: usize = 2000;
 /// Equal messages that are shown around what is different.
 const AROUND: usize = 2;
+/// Messages in a row that go, of which a short diff shows all.
+const SHORT: usize = 6;
 
 /// One message of a context.
 struct Message {
@@ -36,40 +38,66 @@ enum Sign {
 /// # Errors
 /// [`Failure`] if a text cannot be read back.
 pub(super) fn write(before: &Branch, after: &Branch, out: &mut Out) -> Result<(), Failure> {
+    write_most(before, after, usize::MAX, out)
+}
+
+/// The same, but of messages in a row that all go only the first and the last are shown.
+///
+/// # Errors
+/// [`Failure`] if a text cannot be read back.
+pub(in crate::cli) fn write_short(before: &Branch, after: &Branch, out: &mut Out) -> Result<(), Failure> {
+    write_most(before, after, SHORT, out)
+}
+
+fn write_most(before: &Branch, after: &Branch, most: usize, out: &mut Out) -> Result<(), Failure> {
     let (before, after) = (messages(before)?, messages(after)?);
     let lines = diff(&before, &after);
     if lines.iter().all(|(sign, _)| *sign == Sign::Same) {
         out.line("  the model sees the same as without the plugins")?;
         return Ok(());
     }
-    let mut passed = 0;
-    for (at, (sign, message)) in lines.iter().enumerate() {
-        let near = at.saturating_sub(AROUND)..(at + AROUND + 1).min(lines.len());
-        if lines[near].iter().all(|(sign, _)| *sign == Sign::Same) {
-            passed += 1;
-            continue;
-        }
-        tell_passed(std::mem::take(&mut passed), out)?;
-        out.paint(&row(*sign, message)?)?;
-    }
-    tell_passed(passed, out)
-}
-
-fn tell_passed(passed: usize, out: &mut Out) -> Result<(), Failure> {
-    if passed > 0 {
-        out.paint(&Row::new().and(Ink::Dim, &format!("      … {passed} messages as before")))?;
+    let mut at = 0;
+    for run in lines.chunk_by(|(a, _), (b, _)| a == b) {
+        let (sign, first, last) = (run[0].0, at == 0, at + run.len() == lines.len());
+        let (head, tail) = match sign {
+            Sign::Same => (if first { 0 } else { AROUND }, if last { 0 } else { AROUND }),
+            Sign::Gone if run.len() > most => (SHORT / 2, SHORT / 2),
+            Sign::Gone | Sign::New => (run.len(), 0),
+        };
+        write_run(run, head, tail, out)?;
+        at += run.len();
     }
     Ok(())
+}
+
+/// The first and the last messages of a row of the same kind.
+fn write_run(run: &[(Sign, &Message)], head: usize, tail: usize, out: &mut Out) -> Result<(), Failure> {
+    let head = head.min(run.len());
+    let tail = run.len().saturating_sub(tail).max(head);
+    run[..head].iter().try_for_each(|(sign, message)| Ok::<_, Failure>(out.paint(&row(*sign, message)?)?))?;
+    if tail > head {
+        let more = tail - head;
+        let text = match run[0].0 {
+            Sign::Same => format!("      … {more} messages as before"),
+            Sign::Gone | Sign::New => format!("  {} … {more} more", mark(run[0].0).0),
+        };
+        out.paint(&Row::new().and(Ink::Dim, &text))?;
+    }
+    run[tail..].iter().try_for_each(|(sign, message)| Ok(out.paint(&row(*sign, message)?)?))
+}
+
+fn mark(sign: Sign) -> (&'static str, Ink) {
+    match sign {
+        Sign::Same => (" ", Ink::Dim),
+        Sign::Gone => ("-", Ink::Red),
+        Sign::New => ("+", Ink::Green),
+    }
 }
 
 fn row(sign: Sign, message: &Message) -> Result<Row, Failure> {
     let json = Json::parse(message.json.as_bytes()).map_err(Failure::problem)?;
     let role = json.get("role").and_then(Json::as_str).unwrap_or_default();
-    let (mark, ink) = match sign {
-        Sign::Same => (" ", Ink::Dim),
-        Sign::Gone => ("-", Ink::Red),
-        Sign::New => ("+", Ink::Green),
-    };
+    let (mark, ink) = mark(sign);
     let id = preview::one_line(&message.id);
     let head = format!("  {mark} {id:<8} {:>8}  {role:<17} ", grouped(message.tokens));
     Ok(Row::new().and(ink, &head).and(ink, &preview::message(json)))
@@ -79,7 +107,7 @@ fn row(sign: Sign, message: &Message) -> Result<Row, Failure> {
 ///
 /// # Errors
 /// [`Failure`] if a text cannot be read back.
-pub(super) fn to_json(before: &Branch, after: &Branch) -> Result<String, Failure> {
+pub(in crate::cli) fn to_json(before: &Branch, after: &Branch) -> Result<String, Failure> {
     let (before, after) = (messages(before)?, messages(after)?);
     let mut list: Vec<String> = Vec::new();
     let mut same = 0;

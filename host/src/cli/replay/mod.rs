@@ -1,7 +1,7 @@
 //! `pi-graft replay`: what plugins would have done in recorded sessions. Writes nothing.
 
 mod compare;
-mod diff;
+pub(super) mod diff;
 mod plugins;
 mod words;
 
