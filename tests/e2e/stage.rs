@@ -146,6 +146,11 @@ impl Daemon {
         links.flatten().filter_map(|link| fs::read_link(link.path()).ok()).collect()
     }
 
+    /// Its process.
+    pub fn id(&self) -> u32 {
+        self.child.id()
+    }
+
     pub fn signal(&self, signal: rustix::process::Signal) {
         let pid = rustix::process::Pid::from_raw(self.child.id().cast_signed()).expect("a pid");
         rustix::process::kill_process(pid, signal).expect("a signal");

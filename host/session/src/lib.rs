@@ -75,6 +75,7 @@ pub mod context;
 pub mod draft;
 pub mod entry;
 mod facts;
+pub mod figures;
 pub mod finding;
 pub mod fork;
 mod glued;

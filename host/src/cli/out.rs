@@ -3,6 +3,8 @@
 use std::fmt::Display;
 use std::io::{self, BufWriter, IsTerminal, Write};
 
+pub use pi_session::figures::grouped;
+
 use super::failure::Failure;
 use super::paint::{Ink, Row};
 use super::{progress, text};
@@ -176,20 +178,6 @@ fn scaled(mut number: f64, base: f64, units: [&str; 5]) -> String {
     format!("{number:.digits$}{}", units[unit])
 }
 
-/// A number with its thousands apart: `12,345`.
-#[must_use]
-pub fn grouped(number: u64) -> String {
-    let digits = number.to_string();
-    let mut text = String::new();
-    for (at, digit) in digits.chars().enumerate() {
-        if at > 0 && (digits.len() - at).is_multiple_of(3) {
-            text.push(',');
-        }
-        text.push(digit);
-    }
-    text
-}
-
 /// A number as JavaScript would print it in JSON.
 #[must_use]
 pub fn js_number(number: f64) -> String {
@@ -218,9 +206,6 @@ mod tests {
 
     #[test]
     fn numbers_are_easy_to_read() {
-        for (number, text) in [(0, "0"), (999, "999"), (1000, "1,000"), (1_234_567, "1,234,567")] {
-            assert_eq!(grouped(number), text);
-        }
         for (number, text) in [(1391.0, "1391"), (0.5, "0.5"), (f64::NAN, "null")] {
             assert_eq!(js_number(number), text);
         }

@@ -1,6 +1,7 @@
 //! Running the plugins on each new entry, in the config's order, each seeing what the ones before it proposed.
 
 use pi_session::branch::{Branch, BranchError};
+use pi_session::figures::{grouped, used};
 use pi_session::refusal::Refusal;
 use pi_session::tree::EntryIx;
 use tracing::{debug, info, warn};
@@ -163,6 +164,13 @@ fn wakes(plugin: &Plugin, branch: &Branch) -> Result<bool, StepError> {
     Ok(plugin.wakes_on(branch, place)?)
 }
 
+/// How many lines were too many.
+fn lines_dropped(report: &RunReport) -> String {
+    let (kept, dropped) = (report.logs.len() as u64, report.logs_dropped);
+    let used = used(kept + dropped, kept, "lines in the log (limits.log-lines)");
+    format!("{used}: {} dropped", grouped(dropped))
+}
+
 /// What a run has to say, to the log. Session text stays below `info`.
 fn tell(plugin: &Plugin, trigger: &str, report: &RunReport) {
     let name = plugin.name();
@@ -172,6 +180,9 @@ fn tell(plugin: &Plugin, trigger: &str, report: &RunReport) {
             "info" => info!(plugin = name, trigger, "{}", line.text),
             _ => debug!(plugin = name, trigger, "{}", line.text),
         }
+    }
+    if report.logs_dropped > 0 {
+        warn!(plugin = name, trigger, "{}", lines_dropped(report));
     }
     for refusal in &report.refusals {
         warn!(plugin = name, trigger, "refused: {refusal}");

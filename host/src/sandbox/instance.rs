@@ -2,6 +2,7 @@
 use std::sync::Arc;
 use std::time::{Duration, Instant};
 
+use pi_session::figures::used;
 use wasmtime::component::{InstancePre, Linker};
 use wasmtime::{Engine, Store, StoreContextMut, Trap};
 
@@ -158,14 +159,15 @@ impl Machine {
         let stop = error.downcast_ref::<Stop>();
         let (kind, message) = match (stop, error.downcast_ref::<Trap>()) {
             (Some(Stop::Deadline), _) | (_, Some(Trap::Interrupt)) => {
-                (FailureKind::Deadline, format!("it took longer than {time:?} (limits.time)"))
+                let most = u64::try_from(time.as_millis()).unwrap_or(u64::MAX);
+                (FailureKind::Deadline, used(most, most, "ms of time (limits.time)"))
             }
             (Some(Stop::Over), _) => (FailureKind::Over, Stop::Over.to_string()),
             (Some(Stop::Unreadable(error)), _) => (FailureKind::Session, error.to_string()),
-            (_, Some(Trap::OutOfFuel)) => (FailureKind::Fuel, format!("it used up its fuel of {fuel} (limits.fuel)")),
+            (_, Some(Trap::OutOfFuel)) => (FailureKind::Fuel, used(fuel, fuel, "fuel (limits.fuel)")),
             (_, Some(Trap::StackOverflow)) => {
-                let stack = MAX_STACK >> 10;
-                (FailureKind::Limit, format!("it called itself until its stack of {stack} KiB was used up"))
+                let most = MAX_STACK as u64;
+                (FailureKind::Limit, used(most, most, "bytes of stack: it called itself without end"))
             }
             _ => guest.meter.hit().unwrap_or_else(|| crash(error)),
         };
@@ -177,8 +179,8 @@ impl Machine {
 fn crash(error: &wasmtime::Error) -> (FailureKind, String) {
     let text = format!("{error:#}");
     if text.contains("fuel allocated for hostcalls") {
-        let most = MAX_CALL_BYTES >> 20;
-        return (FailureKind::Limit, format!("it handed over more than {most} MiB in one call"));
+        let most = MAX_CALL_BYTES as u64;
+        return (FailureKind::Limit, used(most, most, "bytes that one call may hand over"));
     }
     if text.contains("memory fault at wasm address 0xffff") {
         // Where compilers keep a part of the stack in linear memory, below everything else, its end is there.

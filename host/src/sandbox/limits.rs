@@ -1,6 +1,7 @@
 //! What one run may use, and the meter that says what it hit.
 use std::time::Duration;
 
+use pi_session::figures::used;
 use wasmtime::ResourceLimiter;
 
 use super::report::FailureKind;
@@ -83,19 +84,18 @@ impl Meter {
 
     /// What was hit, with the figures.
     pub(super) fn hit(&self) -> Option<(FailureKind, String)> {
-        let memory = self.memory.wanted.map(|wanted| {
-            let limit = self.memory.limit;
-            (FailureKind::Memory, format!("it wanted {wanted} bytes of memory, and may have {limit} (limits.memory)"))
-        });
-        let table = || {
-            let (wanted, limit) = (self.table.wanted?, self.table.limit);
-            Some((FailureKind::Limit, format!("it wanted {wanted} table elements, and may have {limit}")))
-        };
-        memory.or_else(table)
+        let memory = self.memory.hit("bytes of memory (limits.memory)").map(|said| (FailureKind::Memory, said));
+        memory.or_else(|| Some((FailureKind::Limit, self.table.hit("table elements")?)))
     }
 }
 
 impl Count {
+    /// What was refused, if something was.
+    fn hit(&self, what: &str) -> Option<String> {
+        let count = |n: usize| u64::try_from(n).unwrap_or(u64::MAX);
+        Some(used(count(self.wanted?), count(self.limit), what))
+    }
+
     /// Whether something of this size may grow.
     fn grow(&mut self, current: usize, desired: usize) -> bool {
         let used = self.used.saturating_add(desired.saturating_sub(current));
@@ -143,6 +143,6 @@ mod tests {
         assert!(!meter.memory_growing(40, 41, None).expect("an answer"));
         let (kind, message) = meter.hit().expect("it was hit");
         assert_eq!(kind, FailureKind::Memory);
-        assert!(message.contains("101 bytes"));
+        assert_eq!(message, "used 101 of 100 bytes of memory (limits.memory)");
     }
 }

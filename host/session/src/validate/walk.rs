@@ -7,6 +7,7 @@ use super::{DraftLimits, Order};
 use crate::branch::{Branch, BranchError, Origin};
 use crate::compose::{Count, push};
 use crate::draft::{Draft, Stamp};
+use crate::figures::used;
 use crate::pairing::{EndsCache, Loose, Pairs};
 use crate::refusal::{Refusal, Rule};
 
@@ -133,7 +134,9 @@ impl Walk<'_> {
         if self.walked.drafts.len() < most as usize {
             return Ok(());
         }
-        Err(Refusal::new(Rule::LIMIT, format!("one run may propose {most} drafts: propose the rest on a later entry")))
+        let most = u64::from(most);
+        let used = used(most.saturating_add(1), most, "drafts (limits.proposals)");
+        Err(Refusal::new(Rule::LIMIT, format!("{used}: propose the rest on a later entry")))
     }
 
     /// Counts the line as it will be written; the plugin's part of it has a limit of its own (S12.7).
@@ -141,16 +144,14 @@ impl Walk<'_> {
         let (own, whole) = line_bytes(self.walked.branch.leaf_id(), draft, count);
         let limits = self.rules.limits;
         if own > limits.entry_bytes {
-            let most = limits.entry_bytes;
-            let message = format!("the entry would have {own} bytes, the limit is {most}: make it shorter");
-            return Err(Refusal::new(Rule::LINE, message));
+            let used = used(own, limits.entry_bytes, "bytes of an entry (limits.entry-bytes)");
+            return Err(Refusal::new(Rule::LINE, format!("{used}: make it shorter")));
         }
         self.bytes += whole;
         if self.bytes > limits.batch_bytes {
-            let (bytes, most) = (self.bytes, limits.batch_bytes);
-            let message = format!("the batch would have {bytes} bytes, the limit is {most}: propose less in one run");
+            let used = used(self.bytes, limits.batch_bytes, "bytes of a batch");
             self.bytes -= whole;
-            return Err(Refusal::new(Rule::LIMIT, message));
+            return Err(Refusal::new(Rule::LIMIT, format!("{used}: propose less in one run")));
         }
         Ok(())
     }
