@@ -357,15 +357,19 @@ fn a_batch_has_one_order() {
 fn a_run_has_its_limits() {
     let limits = DraftLimits { entries: 2, entry_bytes: 1000, batch_bytes: 3000 };
     let mut judge = Judge::new(reading().branch(), limits, Origin::default());
-    refused(judge.propose(message_draft(&"x".repeat(1000))), "S12.7", "1000");
+    refused(
+        judge.propose(message_draft(&"x".repeat(1000))),
+        "S12.7",
+        "of 1,000 bytes of an entry (limits.entry-bytes)",
+    );
     judge.propose(message_draft(&"x".repeat(800))).expect("it fits");
     judge.propose(message_draft("two")).expect("it fits");
-    refused(judge.propose(message_draft("three")), "limit", "2 drafts");
+    refused(judge.propose(message_draft("three")), "limit", "used 3 of 2 drafts (limits.proposals)");
 
     let limits = DraftLimits { batch_bytes: 3000, ..DraftLimits::default() };
     let mut judge = Judge::new(reading().branch(), limits, Origin::default());
     judge.propose(message_draft(&"x".repeat(1500))).expect("it fits, with room for a receipt");
-    refused(judge.propose(message_draft(&"x".repeat(500))), "limit", "3000");
+    refused(judge.propose(message_draft(&"x".repeat(500))), "limit", "of 3,000 bytes of a batch");
 }
 
 #[test]
@@ -373,7 +377,7 @@ fn a_compaction_counts_with_its_system_message() {
     let long = Scene::new(&format!("s1 system: {}\nu1 user: hi", "prompt ".repeat(1000)));
     let limits = DraftLimits { entry_bytes: 1000, batch_bytes: 5000, ..DraftLimits::default() };
     let mut judge = Judge::new(long.branch(), limits, Origin::default());
-    refused(judge.propose(compaction(None)), "limit", "5000");
+    refused(judge.propose(compaction(None)), "limit", "of 5,000 bytes of a batch");
     let limits = DraftLimits { entry_bytes: 1000, batch_bytes: 10_000, ..DraftLimits::default() };
     let mut judge = Judge::new(long.branch(), limits, Origin::default());
     judge.propose(compaction(None)).expect("the plugin's own part is short");

@@ -22,3 +22,13 @@ fn a_plugin_of_each_published_version_loads_reads_and_proposes() {
     }
     assert!(seen > 0);
 }
+
+/// The kept guest never changes, so neither does what its run costs, whatever machine it runs on.
+#[test]
+fn fuel_is_the_same_figure_on_every_machine() {
+    let bytes = fs::read(Path::new(env!("CARGO_MANIFEST_DIR")).join("../tests/guests/kept/contract-0.1.0.wasm"));
+    let script = json!({"needs": ["append:custom"], "entry": [{"report": "seen", "must": true}]});
+    let source = PluginSource { bytes: bytes.expect("a guest"), ..source("old", &ALL, &script) };
+    let report = sandbox().load(source).expect("it loads").run(on_entry(&session(&["u1", "a2", "u3"])));
+    assert_eq!(report.fuel, 65_359);
+}

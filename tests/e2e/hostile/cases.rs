@@ -86,7 +86,11 @@ fn too_much() -> Vec<Case> {
     vec![
         behind_a_proposal("eats", r#"{"eat_memory":true}"#, memory),
         behind_a_proposal("reads-it-all", r#"{"read":"$first"},{"err":"it was short"}"#, memory),
-        behind_a_proposal("says-much", r#"{"flood":9000000}"#, "used 4,194,304 of 4,194,304 bytes that one call may hand over"),
+        behind_a_proposal(
+            "says-much",
+            r#"{"flood":9000000}"#,
+            "used 4,194,304 of 4,194,304 bytes that one call may hand over",
+        ),
         behind_a_proposal("traps", r#"{"trap":true}"#, "trap"),
         behind_a_proposal("panics", r#"{"panic":"oh"}"#, "oh"),
         behind_a_proposal("errs", r#"{"err":"I give up"}"#, "error: I give up"),
@@ -116,7 +120,11 @@ fn not_granted() -> Vec<Case> {
         refused("ungranted", &[], r#"{"custom":{"type":"ungranted"}}"#, "is not granted"),
         refused("asks-a-model", &ALL, r#"{"complete":"summary"}"#, "handler"),
         refused("reads-raw", &["append:custom"], r#"{"edits":[{"target":"$trigger"}]}"#, "is not granted"),
-        Case { name: "reads-elsewhere", table: scripted("reads-elsewhere", &ALL, elsewhere), said: "no entry 00000004" },
+        Case {
+            name: "reads-elsewhere",
+            table: scripted("reads-elsewhere", &ALL, elsewhere),
+            said: "no entry 00000004",
+        },
         Case { name: "greedy", table: scripted("greedy", &[], needs), said: "which is not granted" },
     ]
 }
