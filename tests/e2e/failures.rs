@@ -131,7 +131,11 @@ fn a_run_that_took_too_long_is_tried_again_as_of_then_and_holds_nobody_up() {
     let slow: Vec<_> = rows.iter().filter(|row| row.plugin == "slow").collect();
     let tries: Vec<_> = slow.iter().map(|row| row.given.as_ref().expect("it is given").attempt).collect();
     assert_eq!(tries, [1, 2]);
-    assert!(slow[0].message.contains("used 20 of 20 ms of time") && slow[0].message.contains("try 1 of 4"), "{}", slow[0].message);
+    assert!(
+        slow[0].message.contains("used 20 of 20 ms of time") && slow[0].message.contains("try 1 of 4"),
+        "{}",
+        slow[0].message
+    );
 }
 
 #[test]
