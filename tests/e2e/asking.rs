@@ -8,34 +8,15 @@ use serde_json::{Value, json};
 
 use crate::peer::Peer;
 use crate::server::{Reply, Server, completion};
-use crate::stage::{Daemon, Stage, until};
+use crate::stage::{COMPACTS_SOON, Daemon, Stage, model_at, until};
 use crate::talk::{Session, Talk};
 
 const KEY: &str = "sk-SECRET-KEY";
 
-/// A config whose `auto-compact` is due after two turns of [`two_turns`], with a model at this server.
+/// A config whose `auto-compact` is due after two turns of [`Talk::two_turns`], with a model at this server.
 fn config(server: &Server, more: &str) -> String {
-    let url = server.url();
-    format!(
-        r#"[models.summary]
-kind = "openai"
-base-url = "{url}"
-model = "small"
-api-key-env = "SCENE_KEY"
-max-tokens-per-day = 100000
-
-[[plugin]]
-name = "auto-compact"
-grants = ["append:compaction", "model:summary"]
-[plugin.config]
-context-window = 400
-reserve-tokens = 100
-keep-recent-tokens = 20
-min-saving = 1
-summary = "model"
-{more}
-"#
-    )
+    let model = model_at(server);
+    format!("{model}api-key-env = \"SCENE_KEY\"\nmax-tokens-per-day = 100000\n{COMPACTS_SOON}{more}\n")
 }
 
 fn stage(server: &Server, more: &str) -> Stage {
@@ -44,16 +25,6 @@ fn stage(server: &Server, more: &str) -> Stage {
 
 fn daemon(stage: &Stage) -> Daemon {
     stage.daemon_with(&["--closed"], &[("SCENE_KEY", KEY)])
-}
-
-/// Two turns with something to summarise; the last entry's id.
-fn two_turns(pi: &mut Talk) -> String {
-    let mut last = String::new();
-    for turn in ["first", "second"] {
-        pi.user(&format!("Please look at src/{turn}.rs. {}", "It matters a lot to me. ".repeat(60)));
-        last = pi.assistant(&format!("I changed src/{turn}.rs as you asked. {}", "All of it works now. ".repeat(60)));
-    }
-    last
 }
 
 fn summary() -> Reply {
@@ -72,7 +43,7 @@ fn what_a_model_says_is_grafted_with_what_it_cost() {
     let stage = stage(&server, "");
     let daemon = daemon(&stage);
     let path = stage.session("a.jsonl");
-    two_turns(&mut Talk::begin(&path));
+    Talk::begin(&path).two_turns();
     until("the graft", || Session::read(&path).receipts() == 1);
     Session::read(&path).assert_sound();
     let made = compaction_of(&path);
@@ -101,7 +72,7 @@ fn a_model_that_fails_leaves_the_session_as_it_is() {
         let stage = stage(&server, "");
         let mut daemon = daemon(&stage);
         let path = stage.session("a.jsonl");
-        two_turns(&mut Talk::begin(&path));
+        Talk::begin(&path).two_turns();
         let before = fs::read(&path).expect("the session");
         daemon.wait_for("model \"summary\": ");
         let log = daemon.end();
@@ -116,7 +87,7 @@ fn the_config_may_want_an_extract_then() {
     let stage = stage(&server, "on-failure = \"extractive\"");
     let _daemon = daemon(&stage);
     let path = stage.session("a.jsonl");
-    two_turns(&mut Talk::begin(&path));
+    Talk::begin(&path).two_turns();
     until("the graft", || Session::read(&path).receipts() == 1);
     let made = compaction_of(&path);
     assert!(made["summary"].as_str().expect("text").contains("src/first.rs"), "{made}");
@@ -131,7 +102,7 @@ fn a_budget_that_is_used_up_is_told_and_nothing_is_asked() {
     stage.configure(50, &text);
     let mut daemon = daemon(&stage);
     let path = stage.session("a.jsonl");
-    two_turns(&mut Talk::begin(&path));
+    Talk::begin(&path).two_turns();
     daemon.wait_for("0 of 100 tokens of model \"summary\" are used today");
     daemon.end();
     assert_eq!((server.requests().len(), Session::read(&path).receipts()), (0, 0));
@@ -143,7 +114,7 @@ fn an_end_in_the_middle_of_a_call_is_no_loss() {
     let stage = stage(&server, "");
     let first = daemon(&stage);
     let path = stage.session("a.jsonl");
-    two_turns(&mut Talk::begin(&path));
+    Talk::begin(&path).two_turns();
     server.wait_for_requests(1);
     first.end();
     server.wait_for_leaving();
@@ -159,7 +130,7 @@ fn a_reload_ends_the_call_and_asks_anew() {
     let stage = stage(&server, "");
     let _daemon = daemon(&stage);
     let path = stage.session("a.jsonl");
-    two_turns(&mut Talk::begin(&path));
+    Talk::begin(&path).two_turns();
     server.wait_for_requests(1);
     assert!(stage.run(&["reload"]).status.success());
     server.wait_for_leaving();
@@ -169,7 +140,7 @@ fn a_reload_ends_the_call_and_asks_anew() {
 /// A Pi with a bridge, after two turns; and its leaf.
 fn bridged(stage: &Stage, path: &Path) -> (Peer, String) {
     let (mut peer, _) = Peer::bridge(stage, path, None);
-    let leaf = two_turns(&mut Talk::begin(path));
+    let leaf = Talk::begin(path).two_turns();
     peer.say(&json!({ "leaf": leaf, "idle": false, "on": "agent_end" }));
     (peer, leaf)
 }

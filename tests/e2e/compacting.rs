@@ -1,12 +1,10 @@
 //! `pi-graft compact`: one session now, through the daemon or in its place.
 
-use std::path::Path;
-
 use serde_json::{Value, json};
 
 use crate::peer::Peer;
 use crate::server::{Reply, Server, completion};
-use crate::stage::{Stage, scripted, until};
+use crate::stage::{Stage, model_at, scripted, until};
 use crate::talk::{Session, Talk};
 
 /// Never due by itself.
@@ -20,21 +18,8 @@ keep-recent-tokens = 20
 "#;
 
 fn by_model(server: &Server) -> String {
-    let url = server.url();
     let plugin = EXTRACTIVE.replace(r#""append:compaction""#, r#""append:compaction", "model:summary""#);
-    let model = "[models.summary]\nkind = \"openai\"\nbase-url = \"URL\"\nmodel = \"small\"\n\n";
-    format!("{}{plugin}summary = \"model\"\n", model.replace("URL", &url))
-}
-
-/// Two turns with something to summarise; the last entry's id.
-fn two_turns(path: &Path) -> String {
-    let mut pi = Talk::begin(path);
-    let mut last = String::new();
-    for turn in ["first", "second"] {
-        pi.user(&format!("Please look at src/{turn}.rs. {}", "It matters a lot to me. ".repeat(60)));
-        last = pi.assistant(&format!("I changed src/{turn}.rs as you asked. {}", "All of it works now. ".repeat(60)));
-    }
-    last
+    format!("{}\n{plugin}summary = \"model\"\n", model_at(server))
 }
 
 /// The answer of `compact --json`, and its exit code.
@@ -53,7 +38,7 @@ fn summary_of(told: &Value) -> &str {
 fn without_a_daemon_it_is_made_and_lands_by_this_process() {
     let stage = Stage::new(1, EXTRACTIVE);
     let path = stage.session("a.jsonl");
-    let leaf = two_turns(&path);
+    let leaf = Talk::begin(&path).two_turns();
     let (told, code) = compact(&stage, &["--closed", "--instructions", "the second file", "a"]);
     assert_eq!((code, &told["outcome"]), (Some(0), &json!("grafted")), "{told}");
     assert!(summary_of(&told).starts_with("Focus: the second file\n"), "{told}");
@@ -73,7 +58,7 @@ fn a_running_daemon_does_it() {
     let stage = Stage::new(50, EXTRACTIVE);
     let path = stage.session("a.jsonl");
     let daemon = stage.daemon(&["--closed"]);
-    two_turns(&path);
+    Talk::begin(&path).two_turns();
     let (told, code) = compact(&stage, &[path.to_str().expect("a path")]);
     assert_eq!(
         (code, &told["outcome"], &told["plugin"]),
@@ -90,7 +75,7 @@ fn a_running_daemon_does_it() {
 fn a_dry_run_shows_it_and_keeps_nothing() {
     let stage = Stage::new(1, EXTRACTIVE);
     let path = stage.session("a.jsonl");
-    two_turns(&path);
+    Talk::begin(&path).two_turns();
     let before = std::fs::read(&path).expect("the session");
     let text = stage.run(&["compact", "--dry-run", "a"]);
     let text = String::from_utf8_lossy(&text.stdout).into_owned();
@@ -121,7 +106,7 @@ fn what_cannot_land_is_not_made_and_the_user_is_told_why() {
 fn where_no_plugin_compacts_that_is_said() {
     let note = r#"{"needs":["append:custom"],"on":["message:user"],"entry":[]}"#;
     let stage = Stage::new(1, &scripted("noter", &["append:custom"], note));
-    two_turns(&stage.session("a.jsonl"));
+    Talk::begin(&stage.session("a.jsonl")).two_turns();
     let (told, code) = compact(&stage, &["--closed", "a"]);
     assert_eq!(code, Some(1));
     assert!(told["why"][0].as_str().is_some_and(|why| why.contains("append:compaction")), "{told}");
@@ -133,12 +118,12 @@ fn a_model_is_told_the_instructions_and_its_failure_is_no_summary() {
         Server::new([completion("## Goal\n- Change src/first.rs", "stop"), Reply::Say(400, "", String::new())]);
     let stage = Stage::new(1, &by_model(&server));
     let path = stage.session("a.jsonl");
-    two_turns(&path);
+    Talk::begin(&path).two_turns();
     let (told, code) = compact(&stage, &["--closed", "--instructions", "the second file", "a"]);
     assert_eq!(code, Some(0), "{told}");
     assert!(summary_of(&told).starts_with("## Goal\n- Change src/first.rs"), "{told}");
     assert!(server.requests()[0].1.contains("the second file"));
-    two_turns(&stage.session("b.jsonl"));
+    Talk::begin(&stage.session("b.jsonl")).two_turns();
     let (told, code) = compact(&stage, &["--closed", "b"]);
     assert_eq!((code, &told["outcome"]), (Some(1), &json!("nothing")), "{told}");
     assert!(told["why"][0].as_str().is_some_and(|why| why.contains("400")), "{told}");
@@ -150,7 +135,7 @@ fn whoever_goes_ends_the_call() {
     let server = Server::new([Reply::Nothing]);
     let stage = Stage::new(1, &by_model(&server));
     let path = stage.session("a.jsonl");
-    two_turns(&path);
+    Talk::begin(&path).two_turns();
     let mut daemon = stage.daemon(&["--closed"]);
     let mut peer = Peer::connect(&stage);
     peer.say(&json!({ "v": 1, "control": "compact", "session": path }));
@@ -171,7 +156,7 @@ fn an_idle_pi_with_a_bridge_is_asked_to_take_it() {
     std::fs::create_dir_all(stage.path("agent")).expect("a directory");
     std::fs::write(stage.path("agent/settings.json"), settings).expect("Pi's settings");
     let (mut peer, _) = Peer::bridge(&stage, &path, None);
-    let leaf = two_turns(&path);
+    let leaf = Talk::begin(&path).two_turns();
     peer.say(&json!({ "leaf": leaf, "idle": true, "on": "agent_settled" }));
     let mut asks = Peer::connect(&stage);
     asks.say(&json!({ "v": 1, "control": "compact", "session": path }));

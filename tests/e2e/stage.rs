@@ -8,6 +8,8 @@ use std::time::{Duration, Instant};
 
 use tempfile::TempDir;
 
+use crate::server::Server;
+
 /// How long a scene waits for what must come. Reached only when it does not come.
 const PATIENCE: Duration = Duration::from_secs(60);
 
@@ -205,6 +207,24 @@ pub fn append(path: &Path, text: &str) {
     let mut file = File::options().create(true).append(true).open(path).expect("the session");
     file.write_all(text.as_bytes()).expect("written");
 }
+
+/// A model that plugins know as `summary`, at this server; members may follow.
+pub fn model_at(server: &Server) -> String {
+    format!("[models.summary]\nkind = \"openai\"\nbase-url = \"{}\"\nmodel = \"small\"\n", server.url())
+}
+
+/// `auto-compact` by that model, due after two turns; members of its config may follow.
+pub const COMPACTS_SOON: &str = r#"
+[[plugin]]
+name = "auto-compact"
+grants = ["append:compaction", "model:summary"]
+[plugin.config]
+context-window = 400
+reserve-tokens = 100
+keep-recent-tokens = 20
+min-saving = 1
+summary = "model"
+"#;
 
 /// A `[[plugin]]` that is the scripted guest with this script (JSON) and these grants.
 pub fn scripted(name: &str, grants: &[&str], script: &str) -> String {

@@ -66,6 +66,17 @@ impl Talk {
         self.answer(&format!(r#"{{"type":"text","text":{}}}"#, quoted(text)), "stop")
     }
 
+    /// Two turns with something to summarise; the last entry's id.
+    pub fn two_turns(&mut self) -> String {
+        let mut last = String::new();
+        for turn in ["first", "second"] {
+            self.user(&format!("Please look at src/{turn}.rs. {}", "It matters a lot to me. ".repeat(60)));
+            let text = "All of it works now. ".repeat(60);
+            last = self.assistant(&format!("I changed src/{turn}.rs as you asked. {text}"));
+        }
+        last
+    }
+
     /// A call without its result yet.
     pub fn call(&mut self, id: &str, tool: &str) -> String {
         self.answer(&format!(r#"{{"type":"toolCall","id":"{id}","name":"{tool}","arguments":{{}}}}"#), "toolUse")

@@ -7,6 +7,7 @@ use std::borrow::Cow;
 use std::sync::Mutex;
 use std::sync::atomic::{AtomicU64, Ordering};
 
+use common::grown::{grown, same};
 use common::{generate, typical};
 use pi_session::Tree;
 use pi_session::tree::{Source, SourceError, Status};
@@ -42,29 +43,8 @@ impl Source for Disk<'_> {
     }
 }
 
-fn same(one: &Tree, other: &Tree) {
-    assert_eq!(one.entries(), other.entries());
-    assert_eq!(one.problems(), other.problems());
-    assert_eq!((one.leaf(), one.lines(), one.name()), (other.leaf(), other.lines(), other.name()));
-    assert_eq!(one.totals(), other.totals());
-    assert!(one.all().all(|ix| one.id(ix) == other.id(ix)));
-}
-
-/// The tree of a text read line by line.
-fn plain(text: &[u8]) -> Tree {
-    let (mut tree, mut offset) = (Tree::new(), 0);
-    for line in text.split_inclusive(|byte| *byte == b'\n') {
-        match line.strip_suffix(b"\n") {
-            Some(line) => tree.push(offset, line),
-            None => tree.push_last(offset, line),
-        };
-        offset += line.len() as u64;
-    }
-    tree
-}
-
 fn read_in_every_way(text: &[u8]) {
-    let expected = plain(text);
+    let expected = grown(text);
     same(&Tree::from_bytes(text), &expected);
     for threads in [1, 2, 5] {
         same(&Disk::of(text).load(threads).expect("it can be read"), &expected);

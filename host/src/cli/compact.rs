@@ -9,16 +9,15 @@ use pi_session::json::Json;
 use pi_session::receipt;
 use pi_session::settings::Given;
 use pi_session::tree::Source;
-use serde::de::DeserializeOwned;
 use serde_json::json;
 
 use crate::config::Config;
 use crate::daemon::Daemon;
 use crate::files::lock::{private_dir, runtime_dir};
 use crate::wire::compact::{Compact, Compacted};
-use crate::wire::control::{Reply, Request};
+use crate::wire::control::Request;
 
-use super::control::Client;
+use super::control::{Client, understood};
 use super::find::session_file;
 use super::open::Opened;
 use super::out::{Out, grouped, json_number, quoted, say};
@@ -72,15 +71,8 @@ fn alone(args: &CompactArgs, want: Compact, config: &Config) -> Result<Compacted
         file_limit::outlast();
         Daemon::new(world).with_locks(runtime_dir()).compact(want, run::stop_on_signal()).await
     });
-    match reply.map_err(Failure::problem)? {
-        Some(Reply::Ok { ok }) => understood(ok),
-        Some(Reply::Error { error }) => Err(Failure::problem(error)),
-        None => Err(Failure::problem("given up; nothing was compacted")),
-    }
-}
-
-fn understood<T: DeserializeOwned>(value: serde_json::Value) -> Result<T, Failure> {
-    serde_json::from_value(value).map_err(Failure::problem)
+    let nothing = || Err(Failure::problem("given up; nothing was compacted"));
+    reply.map_err(Failure::problem)?.map_or_else(nothing, understood)
 }
 
 /// The branch before a compaction and behind it.

@@ -78,8 +78,8 @@ pub(super) fn found_below(roots: &[PathBuf]) -> Vec<Found> {
 /// Sessions of a working directory that Pi keeps elsewhere than below the roots (S1.2), none below that place.
 pub(super) fn found_beside(roots: &[PathBuf], cwd: &Path) -> Result<Vec<Found>, Failure> {
     let dir = Env::of_process().pi_sessions_of(cwd)?;
-    let real = |path: &Path| place::real(path).unwrap_or_else(|_| path.to_path_buf());
-    let is_below = roots.iter().any(|root| real(&dir).starts_with(real(root)));
+    let dir_is = place::real_or_same(&dir);
+    let is_below = roots.iter().any(|root| dir_is.starts_with(place::real_or_same(root)));
     Ok(if is_below { Vec::new() } else { locate::list(&dir, &mut trouble) })
 }
 
@@ -87,9 +87,10 @@ fn trouble(path: &Path, error: std::io::Error) {
     say(format!("{}: {error}", shown(path)));
 }
 
-/// The roots but for those that are, or lie below, another one, by whatever way.
-fn apart(roots: &[PathBuf]) -> Vec<&PathBuf> {
-    let real: Vec<PathBuf> = roots.iter().map(|root| place::real(root).unwrap_or_else(|_| root.clone())).collect();
+/// The roots by the names that the config gives them, since a link may come to lead elsewhere; of those that are or lead to
+/// the same directory, or into another one, the outermost.
+pub(super) fn apart(roots: &[PathBuf]) -> Vec<&PathBuf> {
+    let real: Vec<PathBuf> = roots.iter().map(|root| place::real_or_same(root)).collect();
     let within =
         |of: usize, other: usize| real[of].starts_with(&real[other]) && (real[of] != real[other] || other < of);
     let is_apart = |of: &usize| !(0..real.len()).any(|other| other != *of && within(*of, other));

@@ -15,6 +15,11 @@ pub(super) fn real(path: &Path) -> io::Result<PathBuf> {
     }
 }
 
+/// The same to compare with: what has no such path stays as it is.
+pub(super) fn real_or_same(path: &Path) -> PathBuf {
+    real(path).unwrap_or_else(|_| path.to_path_buf())
+}
+
 /// Without `.` and `..`, by name.
 fn plain(path: &Path) -> PathBuf {
     let mut plain = PathBuf::new();

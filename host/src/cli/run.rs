@@ -24,7 +24,7 @@ use crate::wire::control::DaemonStatus;
 
 use super::control::{Client, store};
 use super::file_limit;
-use super::find::session_file;
+use super::find::{apart, session_file};
 use super::load::{Loaded, Loader};
 use super::{Failure, Outcome, answer};
 
@@ -212,7 +212,7 @@ pub(super) fn log_to_stderr(usual: &str) {
 }
 
 fn settings(config: &Config, args: &RunArgs) -> Result<Settings, Failure> {
-    let roots = apart(&config.watch.roots);
+    let roots: Vec<PathBuf> = apart(&config.watch.roots).into_iter().cloned().collect();
     let mut fresh = args.files.iter().map(|file| plain_path(file)).collect::<Result<Vec<_>, _>>()?;
     fresh.extend(args.since.map(|since| changed_since(&roots, since)).unwrap_or_default());
     let (by_path, by_cwd) = (config.watch.clone(), config.watch.clone());
@@ -234,19 +234,6 @@ fn settings(config: &Config, args: &RunArgs) -> Result<Settings, Failure> {
         pi: PiFiles::new(Env::of_process().agent_dir().ok()),
         models: Arc::new(Models::of(&config.models, &config.state.dir)),
     })
-}
-
-/// The roots by the names that the config gives them, since a link may come to lead elsewhere; of those that are or lead to
-/// the same directory, or into another one, the outermost.
-fn apart(named: &[PathBuf]) -> Vec<PathBuf> {
-    let real = |root: &PathBuf| root.canonicalize().unwrap_or_else(|_| root.clone());
-    let all: Vec<PathBuf> = named.iter().map(real).collect();
-    let is_inside = |at: usize| {
-        let covers =
-            |(n, other): (usize, &PathBuf)| n != at && all[at].starts_with(other) && (n < at || *other != all[at]);
-        all.iter().enumerate().any(covers)
-    };
-    named.iter().enumerate().filter(|(at, _)| !is_inside(*at)).map(|(_, root)| root.clone()).collect()
 }
 
 /// The same with the path of each file: an id names one too.

@@ -65,9 +65,7 @@ impl Held {
         let ms = self.asked.ask.ms;
         self.asked.at + Duration::from_millis(ms - ms / 5)
     }
-}
 
-impl Held {
     fn by(&self) -> WantedBy {
         WantedBy {
             ask: self.asked.id(),
@@ -243,7 +241,7 @@ impl Session {
 
     /// While Pi is idle it can be pushed messages and state, and asked to compact.
     fn serve_idle(&mut self, world: &World, bridges: &[Bridge], next: &mut Next) -> Result<(), StepError> {
-        if self.pending.is_empty() && self.record.later.is_empty() && self.wishes.is_empty() {
+        if !self.has_work() {
             return Ok(());
         }
         let Some(bridge) = bridges.iter().rev().find(|bridge| bridge.idle) else { return Ok(()) };

@@ -49,7 +49,7 @@ impl Cut {
 impl Session {
     /// Whether a batch that was made for this entry is cut off in this very session, and nothing is known of it.
     pub(super) fn is_cut_at(&self, ix: EntryIx) -> bool {
-        !self.is_inherited(ix) && self.cut.of_trigger(self.tree.id(ix)).any(|receipt| !self.knows(receipt))
+        self.cut.of_trigger(self.tree.id(ix)).any(|receipt| !self.knows(receipt)) && !self.is_inherited(ix)
     }
 
     fn knows(&self, receipt: &Receipt) -> bool {

@@ -38,7 +38,8 @@ impl Session {
         }
         self.tally.handled += 1;
         self.tell_cut(world, &trigger);
-        let is_old = self.is_history(world, ix);
+        // History comes here only where something is cut off.
+        let is_old = self.is_cut_at(ix) && self.is_history(world, ix);
         let mut batches = if is_old { Vec::new() } else { self.note_grafts(world, ix)? };
         for plugin in &world.plugins {
             if is_old && !self.cut.has(plugin.name(), Handler::OnEntry, &trigger) {

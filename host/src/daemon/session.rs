@@ -458,6 +458,11 @@ impl Session {
         !self.pending.is_empty() || !self.record.later.is_empty()
     }
 
+    /// The same, or whether somebody waits for a compaction.
+    pub(super) fn has_work(&self) -> bool {
+        self.has_left() || !self.wishes.is_empty()
+    }
+
     /// Somebody else wrote: the quiet begins with the file's time.
     pub(super) fn note_writing(&mut self, world: &World) {
         let written = self.reading.metadata().and_then(|meta| meta.modified());

@@ -80,9 +80,10 @@ impl Daemon {
         }
         slot.working = true;
         let bell = Bell { bridges: slot.links.view(), ..std::mem::take(&mut slot.bell) };
-        let due = slot.due.take();
+        if let Some(due) = slot.due.take() {
+            self.due.remove(&(due, path.to_path_buf()));
+        }
         let session = self.carry(path);
-        due.map(|due| self.due.remove(&(due, path.to_path_buf())));
         self.start(path.to_path_buf(), session, bell);
     }
 

@@ -207,7 +207,7 @@ impl Session {
         if let Some(next) = self.wait_for_end(world)? {
             return Ok(next);
         }
-        let waits = self.has_left() || !self.wishes.is_empty();
+        let waits = self.has_work();
         if (!waits && !self.record.grafts.misplaced) || world.settings.dry_run {
             return Ok(Next::default());
         }

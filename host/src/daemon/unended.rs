@@ -87,7 +87,7 @@ impl Session {
         if rest.is_zero() {
             return Ok(self.take_last_line(world)?.then(|| Next::soon(WROTE)));
         }
-        let waits = self.has_left() || !self.wishes.is_empty();
+        let waits = self.has_work();
         Ok(Some(Next { after: Some(rest), waiting: waits.then_some(UNENDED), ..Next::default() }))
     }
 

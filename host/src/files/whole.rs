@@ -83,7 +83,8 @@ fn take_free_name(from: &Path, to: &Path) -> Result<(), FilesError> {
     })
 }
 
-/// Writes a new file, with a last step. Until then it is for its owner's eyes only. Half a file is not left behind.
+/// Writes a new file, with a last step, under a name that does not last. Until then it is for its owner's eyes only. Half a
+/// file is not left behind.
 fn create_as<E: From<FilesError>>(
     path: &Path,
     finish: impl FnOnce(&File) -> io::Result<()>,
@@ -96,7 +97,7 @@ fn create_as<E: From<FilesError>>(
     })?;
     let mut to = BufWriter::with_capacity(PIECE, New { file: &file, path });
     let written = write(&mut to).and_then(|()| {
-        let flushed = to.flush().and_then(|()| finish(&file)).and_then(|()| sync_dir(path));
+        let flushed = to.flush().and_then(|()| finish(&file));
         Ok(flushed.map_err(FilesError::io(path))?)
     });
     // What is still to be written of half a file is not worth writing.
@@ -360,14 +361,19 @@ mod tests {
         assert_eq!((text(&path).as_str(), names(&dir)), ("old and more", vec!["a.jsonl".into()]));
     }
 
+    /// The backup, and the new file's metadata.
+    fn renamed_over(path: &Path) -> (PathBuf, Metadata) {
+        let backup = back_up(path).expect("backed up");
+        std::fs::remove_file(path).expect("renamed over");
+        std::fs::write(path, "the new one").expect("renamed over");
+        (backup, std::fs::metadata(path).expect("there"))
+    }
+
     /// Between the last look and the rename: whoever opened the file before writes to the backup.
     #[test]
     fn who_writes_in_the_moment_of_the_rename_keeps_the_old_one() {
         let (dir, path, _) = session();
-        let backup = back_up(&path).expect("backed up");
-        std::fs::remove_file(&path).expect("renamed over");
-        std::fs::write(&path, "the new one").expect("renamed over");
-        let new = std::fs::metadata(&path).expect("there");
+        let (backup, new) = renamed_over(&path);
         more(&backup);
         assert!(matches!(put_back(&path, &new, &backup), FilesError::Changed { .. }));
         assert_eq!((text(&path).as_str(), names(&dir)), ("old and more", vec!["a.jsonl".into()]));
@@ -376,10 +382,7 @@ mod tests {
     #[test]
     fn what_two_wrote_to_both_files_is_lost_in_neither() {
         let (_dir, path, _) = session();
-        let backup = back_up(&path).expect("backed up");
-        std::fs::remove_file(&path).expect("renamed over");
-        std::fs::write(&path, "the new one").expect("renamed over");
-        let new = std::fs::metadata(&path).expect("there");
+        let (backup, new) = renamed_over(&path);
         more(&backup);
         more(&path);
         let said = put_back(&path, &new, &backup).to_string();

@@ -5,6 +5,7 @@ use serde_json::{Value, json};
 
 use super::home::{Home, bridge};
 use crate::server::{Server, completion};
+use crate::stage::model_at;
 use crate::talk::Session;
 
 /// What Pi's own request for a summary says.
@@ -13,13 +14,9 @@ const READ: &str = "[[tool read {\"path\":\"notes.txt\"}]]";
 
 /// `auto-compact` with the model at this server; never due by itself.
 fn plugin(server: &Server) -> String {
-    let url = server.url();
+    let model = model_at(server);
     format!(
-        r#"[models.summary]
-kind = "openai"
-base-url = "{url}"
-model = "small"
-
+        r#"{model}
 [[plugin]]
 name = "auto-compact"
 grants = ["append:compaction", "model:summary"]

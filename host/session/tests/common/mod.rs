@@ -5,6 +5,7 @@
 pub mod beside;
 pub mod faults;
 pub mod generate;
+pub mod grown;
 pub mod js;
 pub mod oracle;
 pub mod probe;

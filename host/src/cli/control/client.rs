@@ -5,7 +5,6 @@ use std::os::unix::net::UnixStream;
 use std::path::Path;
 
 use serde::de::DeserializeOwned;
-use serde_json::Value;
 
 use crate::config::Config;
 use crate::files::lock::{is_private, runtime_dir, socket_path};
@@ -59,10 +58,7 @@ impl Client {
         if self.from.read_until(b'\n', &mut line).map_err(gone)? == 0 {
             return Ok(None);
         }
-        match serde_json::from_slice::<Reply>(&line).map_err(Failure::problem)? {
-            Reply::Error { error } => Err(Failure::problem(error)),
-            Reply::Ok { ok } => Ok(Some(understood(ok)?)),
-        }
+        understood(serde_json::from_slice(&line).map_err(Failure::problem)?).map(Some)
     }
 
     /// Sends a request that has one answer.
@@ -76,6 +72,12 @@ fn gone(error: io::Error) -> Failure {
     Failure::problem(format!("the daemon is gone: {error}"))
 }
 
-fn understood<T: DeserializeOwned>(value: Value) -> Result<T, Failure> {
-    serde_json::from_value(value).map_err(|e| Failure::problem(format!("an answer that is not understood ({e})")))
+/// What an answer says.
+pub(in crate::cli) fn understood<T: DeserializeOwned>(reply: Reply) -> Result<T, Failure> {
+    match reply {
+        Reply::Error { error } => Err(Failure::problem(error)),
+        Reply::Ok { ok } => {
+            serde_json::from_value(ok).map_err(|e| Failure::problem(format!("an answer that is not understood ({e})")))
+        }
+    }
 }

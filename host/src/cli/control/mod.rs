@@ -13,7 +13,7 @@ use crate::journal::Journal;
 use crate::wire::control::{LogFilter, LogLine, Reloaded, Request, Status};
 
 use super::{Failure, Out, Outcome, say};
-pub(super) use client::Client;
+pub(super) use client::{Client, understood};
 
 /// What the running daemon follows, what waits and why, what failed last.
 #[derive(Clone, Debug, clap::Args)]

@@ -186,7 +186,6 @@ fn a_root_that_was_replaced_is_begun_anew() {
     assert_eq!((state(&root).as_str(), root.held.is_none()), ("absent", true));
 }
 
-/// As programs that tidy up temporary directories do.
 #[test]
 fn a_link_that_comes_to_lead_elsewhere_is_followed_there() {
     let scene = Scene::new(100);
@@ -216,6 +215,7 @@ fn what_is_as_it_was_is_not_tried_each_second() {
     assert_eq!(news(&Ask::default()), 1, "what an event named");
 }
 
+/// As programs that tidy up temporary directories do.
 #[test]
 fn a_lock_whose_file_was_cleaned_away_is_taken_again_or_lost() {
     let scene = Scene::new(100);
