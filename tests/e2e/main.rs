@@ -20,6 +20,7 @@ mod fire;
 mod follow;
 mod grow;
 mod hostile;
+mod idle;
 mod labels;
 mod live;
 mod misplaced;

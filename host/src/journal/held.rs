@@ -8,9 +8,20 @@ use std::path::PathBuf;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{PoisonError, RwLock};
 
-use redb::{Database, ReadTransaction, ReadableDatabase, WriteTransaction};
+use redb::{Builder, Database, ReadTransaction, ReadableDatabase, WriteTransaction};
 
 use super::store::JournalError;
+
+/// Bytes of the store that are kept in memory; redb would keep a gigabyte. The system has the file's pages anyway, and a
+/// daemon that stands by for days must not hold all that it once looked at.
+const CACHE: usize = 16 << 20;
+
+/// How a store is opened, whatever holds its bytes.
+pub(super) fn opening() -> Builder {
+    let mut opening = Database::builder();
+    opening.set_cache_size(CACHE);
+    opening
+}
 
 /// A database that is opened anew after a failure.
 #[derive(Debug)]
@@ -58,7 +69,7 @@ impl Held {
         }
         // The old one goes first: it holds the file's lock.
         let _ = close(&mut held);
-        *held = Some(whole(|| Database::open(path).map_err(JournalError::failed))?);
+        *held = Some(whole(|| opening().open(path).map_err(JournalError::failed))?);
         self.failed.store(false, Ordering::SeqCst);
         Ok(())
     }
@@ -104,7 +115,7 @@ mod tests {
     fn what_was_there_is_there_again_after_a_failure() {
         let dir = tempfile::tempdir().expect("a folder");
         let path = dir.path().join("t.redb");
-        let held = Held::new(Database::create(&path).expect("a database"), Some(path));
+        let held = Held::new(opening().create(&path).expect("a database"), Some(path));
         let put = |key| {
             held.write(|txn| {
                 txn.open_table(TABLE).map_err(JournalError::failed)?.insert(key, 0).map_err(JournalError::failed)?;
@@ -119,5 +130,35 @@ mod tests {
             Ok(table.iter().map_err(JournalError::failed)?.count())
         });
         assert_eq!(count.expect("readable"), 2);
+    }
+
+    /// A daemon that looked through all of a large log once does not hold it from then on.
+    #[test]
+    fn of_a_large_store_little_is_kept_in_memory() {
+        const TEXTS: TableDefinition<'_, u64, &[u8]> = TableDefinition::new("texts");
+        let dir = tempfile::tempdir().expect("a folder");
+        let db = opening().create(dir.path().join("t.redb")).expect("a database");
+        let held = Held::new(db, None);
+        let text = vec![b'x'; 1 << 20];
+        for key in 0..(3 * CACHE as u64 >> 20) {
+            let put = |txn: WriteTransaction| {
+                let mut table = txn.open_table(TEXTS).map_err(JournalError::failed)?;
+                table.insert(key, text.as_slice()).map_err(JournalError::failed)?;
+                drop(table);
+                txn.commit().map_err(JournalError::failed)
+            };
+            held.write(put).expect("written");
+        }
+        let read = |read: &ReadTransaction| {
+            let table = read.open_table(TEXTS).map_err(JournalError::failed)?;
+            Ok(table
+                .iter()
+                .map_err(JournalError::failed)?
+                .map(|row| row.expect("a row").1.value().len())
+                .sum::<usize>())
+        };
+        assert_eq!(held.read(read).expect("readable"), 3 * CACHE);
+        let kept = held.with(|db| Ok(db.cache_stats().used_bytes())).expect("known");
+        assert!(kept <= CACHE, "{kept} bytes");
     }
 }

@@ -118,7 +118,7 @@ impl Journal {
     pub fn open(dir: &Path, now_ms: i64) -> Result<Journal> {
         let path = dir.join("state.redb");
         let unusable = |reason: String| JournalError::Unusable { path: path.clone(), reason };
-        let db = match held::whole(|| Ok(Database::create(&path))).map_err(|e| unusable(e.to_string()))? {
+        let db = match held::whole(|| Ok(held::opening().create(&path))).map_err(|e| unusable(e.to_string()))? {
             Ok(db) => db,
             Err(redb::DatabaseError::DatabaseAlreadyOpen) => return Err(JournalError::Busy(path)),
             Err(redb::DatabaseError::Storage(redb::StorageError::Io(e))) if is_full(&e) => {
@@ -137,7 +137,7 @@ impl Journal {
     /// [`JournalError::Failed`].
     pub fn in_memory(now_ms: i64) -> Result<Journal> {
         let backend = redb::backends::InMemoryBackend::new();
-        let db = Database::builder().create_with_backend(backend).map_err(JournalError::failed)?;
+        let db = held::opening().create_with_backend(backend).map_err(JournalError::failed)?;
         let first_start_ms = prepare(&db, now_ms)?;
         Ok(Journal { db: Held::new(db, None), first_start_ms, highest: AtomicU64::new(0) })
     }
