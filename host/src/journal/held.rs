@@ -140,7 +140,7 @@ mod tests {
         let db = opening().create(dir.path().join("t.redb")).expect("a database");
         let held = Held::new(db, None);
         let text = vec![b'x'; 1 << 20];
-        for key in 0..(3 * CACHE as u64 >> 20) {
+        for key in 0..((3 * CACHE as u64) >> 20) {
             let put = |txn: WriteTransaction| {
                 let mut table = txn.open_table(TEXTS).map_err(JournalError::failed)?;
                 table.insert(key, text.as_slice()).map_err(JournalError::failed)?;
