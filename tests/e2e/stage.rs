@@ -177,6 +177,12 @@ impl Daemon {
         self.child.try_wait().expect("its state").is_some()
     }
 
+    /// Waits until it has ended by itself, and looks for its last words and its exit code, 1.
+    pub fn wait_for_end_with(mut self, text: &str) {
+        let status = self.child.wait().expect("it ends");
+        assert!(status.code() == Some(1) && self.log().contains(text), "{status}: {}", self.log());
+    }
+
     /// Waits until it has ended by itself.
     pub fn wait_for_end(mut self) {
         let child = &mut self.child;

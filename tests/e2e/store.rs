@@ -89,6 +89,46 @@ fn a_directory_for_sockets_that_others_can_write_to_is_refused() {
     }
 }
 
+/// A batch waits for the result of a call; meanwhile the state directory is deleted, with the daemon that has it.
+#[test]
+fn a_state_directory_that_is_deleted_under_a_daemon_is_put_back_with_what_is_pending() {
+    let stage = stage();
+    let mut daemon = stage.daemon(&["--closed"]);
+    let path = stage.session("one.jsonl");
+    let mut pi = Talk::begin(&path);
+    pi.user("hello");
+    pi.call("c1", "bash");
+    daemon.wait_for("waiting: ");
+    fs::remove_dir_all(stage.path("state")).expect("deleted");
+    daemon.wait_for("put back with all it holds");
+    daemon.kill();
+    pi.result("c1", "ok");
+    pi.assistant("done");
+    stage.once(&["--closed"]);
+    Session::read(&path).assert_sound();
+    assert_eq!(Session::read(&path).receipts(), 1);
+}
+
+/// Yesterday's store is put back while the daemon runs: it ends, and the next one goes on with that store.
+#[test]
+fn a_daemon_whose_store_was_replaced_ends_and_grafts_nothing_twice() {
+    let stage = stage();
+    stage.once(&["--closed"]);
+    let (store, backup) = (stage.path("state/state.redb"), stage.path("backup"));
+    fs::copy(&store, &backup).expect("a backup");
+    let mut daemon = stage.daemon(&["--closed"]);
+    let path = stage.session("one.jsonl");
+    let mut pi = Talk::begin(&path);
+    pi.user("hello");
+    pi.assistant("hi");
+    daemon.wait_for("grafted");
+    fs::rename(&backup, &store).expect("put back");
+    daemon.wait_for_end_with("another store stands where the one in use was");
+    stage.once(&["--closed"]);
+    Session::read(&path).assert_sound();
+    assert_eq!(Session::read(&path).receipts(), 1);
+}
+
 /// Puts a row in the place of the one that is pending.
 fn swap_pending(stage: &Stage, row: &str) -> String {
     let db = Database::open(stage.path("state/state.redb")).expect("the store");

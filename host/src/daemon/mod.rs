@@ -69,6 +69,8 @@ use world::World;
 
 /// Pause between two rounds of keeping house.
 const HOUSE_EVERY: Duration = Duration::from_secs(60);
+/// Pause between two looks whether the store is still where it was.
+const GUARD_EVERY: Duration = Duration::from_secs(5);
 /// Rows of the run log that are kept, at most.
 const MOST_RUNS: u64 = 100_000;
 /// Bytes of it, with the texts that rows name.
@@ -209,7 +211,7 @@ impl Daemon {
     pub async fn run(mut self, stop: CancellationToken) -> Result<Summary, DaemonError> {
         self.roots.set(&self.world.settings.roots);
         let listening = self.listen();
-        let mut house = tokio::time::interval(HOUSE_EVERY);
+        let (mut house, mut guard) = (tokio::time::interval(HOUSE_EVERY), tokio::time::interval(GUARD_EVERY));
         while !stop.is_cancelled() {
             let (due, look) = (self.due.first().map(|(at, _)| *at), self.roots.due());
             tokio::select! {
@@ -219,6 +221,8 @@ impl Daemon {
                     self.let_go_gone();
                     self.keep_house();
                 }
+                // The end of it all says why.
+                _ = guard.tick() => if self.is_replaced() { break },
                 () = sleep_until(look) => self.look_due(),
                 () = sleep_until(due) => self.wake_due(),
             }
@@ -364,6 +368,11 @@ impl Daemon {
         if !meta.is_ok_and(|meta| meta.is_file()) {
             self.let_go(path);
         }
+    }
+
+    /// Another store has taken the place of ours. One that was deleted is put back here, or at its next use.
+    fn is_replaced(&self) -> bool {
+        matches!(self.world.journal.stand(), Err(JournalError::Replaced(_)))
     }
 
     /// What was moved is made to last, and what is too old goes; on a worker, since it waits for the disk.

@@ -1,15 +1,16 @@
-//! The open database, and how it comes back after the disk failed.
+//! The open database, how it comes back after the disk failed, and that it is still the one at its path.
 //!
 //! Once a write has failed for want of room, redb refuses everything until it is opened anew. A daemon must not have to be
 //! started again for that, so the next use opens it: what was on the disk is there, and mere moves since the last sync are
-//! made again (they propose nothing twice, for the receipts are in the sessions).
+//! made again (they propose nothing twice, for the receipts are in the sessions). In the same way it comes back if its file was
+//! deleted ([`super::place`]), which each use looks for: it costs one `stat`.
 
-use std::path::PathBuf;
 use std::sync::atomic::{AtomicBool, Ordering};
-use std::sync::{PoisonError, RwLock};
+use std::sync::{Mutex, MutexGuard, PoisonError, RwLock};
 
 use redb::{Builder, Database, ReadTransaction, ReadableDatabase, WriteTransaction};
 
+use super::place::{Stands, StoreFile};
 use super::store::JournalError;
 
 /// Bytes of the store that are kept in memory; redb would keep a gigabyte. The system has the file's pages anyway, and a
@@ -28,13 +29,13 @@ pub(super) fn opening() -> Builder {
 pub(super) struct Held {
     db: RwLock<Option<Database>>,
     /// None in memory: that one cannot fail for want of room, and would be empty if it were opened anew.
-    path: Option<PathBuf>,
+    file: Option<Mutex<StoreFile>>,
     failed: AtomicBool,
 }
 
 impl Held {
-    pub(super) fn new(db: Database, path: Option<PathBuf>) -> Held {
-        Held { db: RwLock::new(Some(db)), path, failed: AtomicBool::new(false) }
+    pub(super) fn new(db: Database, file: Option<StoreFile>) -> Held {
+        Held { db: RwLock::new(Some(db)), file: file.map(Mutex::new), failed: AtomicBool::new(false) }
     }
 
     /// Makes use of what the database holds at one moment.
@@ -55,24 +56,41 @@ impl Held {
     }
 
     pub(super) fn with<T>(&self, work: impl FnOnce(&Database) -> Result<T, JournalError>) -> Result<T, JournalError> {
-        self.reopen()?;
+        self.stand()?;
         let held = self.db.read().unwrap_or_else(PoisonError::into_inner);
         let Some(db) = held.as_ref() else { return Err(JournalError::failed("it could not be opened again")) };
         whole(|| work(db))
     }
 
-    fn reopen(&self) -> Result<(), JournalError> {
-        let Some(path) = self.path.as_ref().filter(|_| self.failed.load(Ordering::SeqCst)) else { return Ok(()) };
+    /// Makes sure that it is open, and its file where it was.
+    pub(super) fn stand(&self) -> Result<(), JournalError> {
+        let Some(file) = &self.file else { return Ok(()) };
+        let stands = locked(file).stands();
+        if stands == Stands::Own && !self.failed.load(Ordering::SeqCst) { Ok(()) } else { self.reopen(file) }
+    }
+
+    fn reopen(&self, file: &Mutex<StoreFile>) -> Result<(), JournalError> {
+        // Uses that are under way end first.
         let mut held = self.db.write().unwrap_or_else(PoisonError::into_inner);
-        if !self.failed.load(Ordering::SeqCst) {
-            return Ok(());
+        let mut file = locked(file);
+        let stands = file.stands();
+        match stands {
+            Stands::Other => return Err(file.replaced()),
+            Stands::Own if !self.failed.load(Ordering::SeqCst) => return Ok(()),
+            Stands::Own | Stands::Nothing => {}
         }
         // The old one goes first: it holds the file's lock.
         let _ = close(&mut held);
-        *held = Some(whole(|| opening().open(path).map_err(JournalError::failed))?);
+        self.failed.store(true, Ordering::SeqCst);
+        *held = Some(whole(|| if stands == Stands::Own { file.open_again() } else { file.put_back() })?);
         self.failed.store(false, Ordering::SeqCst);
         Ok(())
     }
+}
+
+fn locked(file: &Mutex<StoreFile>) -> MutexGuard<'_, StoreFile> {
+    // A panic while it was held leaves one file or the other.
+    file.lock().unwrap_or_else(PoisonError::into_inner)
 }
 
 impl Drop for Held {
@@ -105,6 +123,9 @@ pub(super) fn whole<T>(work: impl FnOnce() -> Result<T, JournalError>) -> Result
 
 #[cfg(test)]
 mod tests {
+    use std::fs;
+    use std::path::Path;
+
     use redb::{ReadableTable, TableDefinition};
 
     use super::*;
@@ -115,21 +136,66 @@ mod tests {
     fn what_was_there_is_there_again_after_a_failure() {
         let dir = tempfile::tempdir().expect("a folder");
         let path = dir.path().join("t.redb");
-        let held = Held::new(opening().create(&path).expect("a database"), Some(path));
-        let put = |key| {
-            held.write(|txn| {
-                txn.open_table(TABLE).map_err(JournalError::failed)?.insert(key, 0).map_err(JournalError::failed)?;
-                txn.commit().map_err(JournalError::failed)
-            })
-        };
-        put(1).expect("written");
+        let held = open(&path);
+        put(&held, 1).expect("written");
         held.write(|_| Err::<(), _>(JournalError::failed("no room"))).expect_err("it fails");
-        put(2).expect("opened anew and written");
+        put(&held, 2).expect("opened anew and written");
+        assert_eq!(count(&held), 2);
+    }
+
+    #[test]
+    fn what_was_deleted_is_put_back_with_all_it_holds() {
+        let dir = tempfile::tempdir().expect("a folder");
+        let state = dir.path().join("state");
+        fs::create_dir(&state).expect("a directory");
+        let held = open(&state.join("t.redb"));
+        put(&held, 1).expect("written");
+        fs::remove_file(state.join("t.redb")).expect("deleted");
+        put(&held, 2).expect("put back and written");
+        fs::remove_dir_all(&state).expect("deleted");
+        assert_eq!(count(&held), 2, "a look is enough");
+        fs::rename(&state, dir.path().join("elsewhere")).expect("moved away");
+        put(&held, 3).expect("put back and written");
+        let names: Vec<_> = fs::read_dir(&state).expect("there").map(|e| e.expect("an entry").file_name()).collect();
+        assert_eq!(names, ["t.redb"], "nothing is left beside it");
+        assert!(StoreFile::open(&state.join("t.redb")).is_err(), "it is locked as ever");
+        drop(held);
+        assert_eq!(count(&open(&state.join("t.redb"))), 3, "and it is on the disk");
+    }
+
+    #[test]
+    fn another_one_in_its_place_is_not_touched() {
+        let dir = tempfile::tempdir().expect("a folder");
+        let path = dir.path().join("t.redb");
+        let held = open(&path);
+        put(&held, 1).expect("written");
+        fs::write(dir.path().join("backup"), "yesterday's").expect("a backup");
+        fs::rename(dir.path().join("backup"), &path).expect("put back");
+        for _ in 0..2 {
+            assert!(matches!(put(&held, 2), Err(JournalError::Replaced(_))));
+        }
+        drop(held);
+        assert_eq!(fs::read(&path).expect("there"), b"yesterday's");
+    }
+
+    fn open(path: &Path) -> Held {
+        let (db, file) = StoreFile::open(path).expect("a database");
+        Held::new(db, Some(file))
+    }
+
+    fn put(held: &Held, key: u64) -> Result<(), JournalError> {
+        held.write(|txn| {
+            txn.open_table(TABLE).map_err(JournalError::failed)?.insert(key, 0).map_err(JournalError::failed)?;
+            txn.commit().map_err(JournalError::failed)
+        })
+    }
+
+    fn count(held: &Held) -> usize {
         let count = held.read(|read| {
             let table = read.open_table(TABLE).map_err(JournalError::failed)?;
             Ok(table.iter().map_err(JournalError::failed)?.count())
         });
-        assert_eq!(count.expect("readable"), 2);
+        count.expect("readable")
     }
 
     /// A daemon that looked through all of a large log once does not hold it from then on.

@@ -18,6 +18,7 @@ mod grafted;
 mod held;
 mod ids;
 mod log;
+mod place;
 mod record;
 mod store;
 mod used;

@@ -11,6 +11,7 @@ use super::failed::{self, Change};
 use super::held::{self, Held};
 use super::ids;
 use super::log;
+use super::place::StoreFile;
 use super::record::{Batch, Intent, RunRecord, SessionKey, SessionRecord};
 use super::used::USED;
 
@@ -28,6 +29,14 @@ pub enum JournalError {
     /// Another pi-graft has the store open.
     #[error("{}: another pi-graft uses this state directory; stop it, or set another [state] dir", .0.display())]
     Busy(PathBuf),
+    /// Another store stands where the one that is open was: a backup put back, or one that another pi-graft made.
+    #[error(
+        "{}: another store stands where the one in use was, and nothing is written to either. Start pi-graft again to go on \
+         with the one that is there: what is in the sessions is not grafted twice, and what was pending is proposed again if \
+         the store that is there does not hold it yet as handled",
+        .0.display()
+    )]
+    Replaced(PathBuf),
     /// The file is damaged, or of a version this program does not know.
     #[error(
         "{}: the store cannot be read ({reason}). Move it away and start again: what was pending is forgotten, \
@@ -118,15 +127,15 @@ impl Journal {
     pub fn open(dir: &Path, now_ms: i64) -> Result<Journal> {
         let path = dir.join("state.redb");
         let unusable = |reason: String| JournalError::Unusable { path: path.clone(), reason };
-        let db = match held::whole(|| Ok(held::opening().create(&path))).map_err(|e| unusable(e.to_string()))? {
-            Ok(db) => db,
+        let (db, file) = match held::whole(|| Ok(StoreFile::open(&path))).map_err(|e| unusable(e.to_string()))? {
+            Ok(opened) => opened,
             Err(redb::DatabaseError::DatabaseAlreadyOpen) => return Err(JournalError::Busy(path)),
             Err(redb::DatabaseError::Storage(redb::StorageError::Io(e))) if is_full(&e) => {
                 return Err(JournalError::failed(e));
             }
             Err(e) => return Err(unusable(e.to_string())),
         };
-        let db = Held::new(db, Some(path.clone()));
+        let db = Held::new(db, Some(file));
         let first_start_ms = db.with(|db| prepare(db, now_ms)).map_err(|e| unusable(e.to_string()))?;
         Ok(Journal { db, first_start_ms, highest: AtomicU64::new(0) })
     }
@@ -314,6 +323,14 @@ impl Journal {
     /// [`JournalError::Failed`].
     pub fn flush(&self) -> Result<()> {
         self.write(Durability::Immediate, |_| Ok(()))
+    }
+
+    /// Looks whether the store is where it was opened, and puts it back if somebody deleted it; costs one `stat`.
+    ///
+    /// # Errors
+    /// [`JournalError::Replaced`] if another one stands there; [`JournalError::Failed`] if it cannot be put back.
+    pub fn stand(&self) -> Result<()> {
+        self.db.stand()
     }
 
     pub(super) fn write<T>(
