@@ -93,6 +93,7 @@ fn a_directory_for_sockets_that_others_can_write_to_is_refused() {
 #[test]
 fn a_state_directory_that_is_deleted_under_a_daemon_is_put_back_with_what_is_pending() {
     let stage = stage();
+    stage.hold_for("1h");
     let mut daemon = stage.daemon(&["--closed"]);
     let path = stage.session("one.jsonl");
     let mut pi = Talk::begin(&path);

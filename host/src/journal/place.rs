@@ -13,6 +13,7 @@ use std::io::{self, Seek};
 use std::os::unix::fs::OpenOptionsExt;
 use std::path::{Path, PathBuf};
 
+use redb::backends::FileBackend;
 use redb::{Database, DatabaseError};
 
 use crate::files::FileId;
@@ -47,7 +48,8 @@ impl StoreFile {
         if FileId::of(&reader.metadata()?) != id {
             return Err(DatabaseError::DatabaseAlreadyOpen);
         }
-        Ok((opening().create_file(file)?, StoreFile { path: path.to_path_buf(), id, reader }))
+        let db = opening().create_with_backend(FileBackend::new(file)?)?;
+        Ok((db, StoreFile { path: path.to_path_buf(), id, reader }))
     }
 
     /// Opens the same database once more.
