@@ -103,6 +103,28 @@ fn a_copy_that_arrives_slowly_is_still_a_copy() {
     daemon.end();
 }
 
+/// Moved to another file system, so that it is another file, while another session came to its path: what is pending goes along.
+#[test]
+fn a_session_whose_path_is_another_ones_by_now_was_moved_and_is_no_copy() {
+    let stage = stage(1);
+    let (path, elsewhere, other) = (stage.session("a.jsonl"), stage.session("moved.jsonl"), stage.session("b.jsonl"));
+    let mut pi = Talk::begin(&path);
+    pi.user("hello");
+    pi.call("c1", "bash");
+    stage.once(&[]);
+    assert_eq!(notes(&path), 0, "it is pending");
+    fs::copy(&path, &elsewhere).expect("copied");
+    let mut pi = Talk::begin(&other);
+    pi.user("hello");
+    pi.assistant("hi");
+    fs::rename(&other, &path).expect("put in its place");
+    let mut pi = Talk::reopen(&elsewhere);
+    pi.result("c1", "ok");
+    pi.assistant("done");
+    stage.once(&["--closed"]);
+    assert_eq!((notes(&elsewhere), notes(&path)), (1, 1));
+}
+
 /// Much is pending and the user does not want to wait: what is left is done at the next start.
 #[test]
 fn an_end_in_the_middle_of_many_grafts_is_soon() {

@@ -57,16 +57,17 @@ impl Known {
         self.records.get(&key)
     }
 
-    /// What is known of the session with `id` at `path`.
-    pub(super) fn meet(&mut self, path: &Path, id: &str, file: FileId) -> Met {
+    /// What is known of the session with `id` at `path`. `is_at` says whether a path still holds the session with an id: one
+    /// whose path is another session's by now was moved away, as one whose path is nobody's.
+    pub(super) fn meet(&mut self, path: &Path, id: &str, file: FileId, is_at: impl Fn(&Path, &str) -> bool) -> Met {
         if let Some((key, record)) = self.at(path).filter(|(_, record)| record.session_id == id) {
             return Met::Known(key, Box::new(record.clone()));
         }
-        let moved = |record: &SessionRecord| record.file == file || !record.path.exists();
+        let moved = |record: &SessionRecord| record.file == file || !is_at(&record.path, id);
         if let Some((key, record)) = self.with_id(id).find(|(_, record)| moved(record)) {
             return Met::Known(key, Box::new(record.clone()));
         }
-        let first = self.met.get(id).filter(|first| first.as_path() != path && first.exists());
+        let first = self.met.get(id).filter(|first| first.as_path() != path && is_at(first, id));
         if first.is_some() || self.with_id(id).next().is_some() {
             return Met::Copy;
         }
@@ -116,13 +117,27 @@ mod tests {
         [&a, &b].iter().for_each(|path| std::fs::write(path, "").expect("a file"));
         let (file_a, file_b) = (FileId { dev: 1, ino: 1 }, FileId { dev: 1, ino: 2 });
         let mut known = Known::default();
-        assert_eq!(known.meet(&a, "x", file_a), Met::New);
-        assert_eq!(known.meet(&b, "x", file_b), Met::Copy);
-        assert_eq!(known.meet(&a, "x", file_a), Met::New, "it is still the first");
+        let is_at = |path: &Path, _: &str| path.exists();
+        assert_eq!(known.meet(&a, "x", file_a, is_at), Met::New);
+        assert_eq!(known.meet(&b, "x", file_b, is_at), Met::Copy);
+        assert_eq!(known.meet(&a, "x", file_a, is_at), Met::New, "it is still the first");
         known.remember(SessionKey(1), &record(&a, "x", 1));
-        assert_eq!(known.meet(&b, "x", file_b), Met::Copy);
+        assert_eq!(known.meet(&b, "x", file_b, is_at), Met::Copy);
         std::fs::remove_file(&a).expect("gone");
-        assert!(matches!(known.meet(&b, "x", file_b), Met::Known(SessionKey(1), _)), "it was moved");
+        assert!(matches!(known.meet(&b, "x", file_b, is_at), Met::Known(SessionKey(1), _)), "it was moved");
+    }
+
+    /// It was copied elsewhere (so it is another file), and another session was put at its path.
+    #[test]
+    fn a_session_whose_path_is_another_ones_by_now_was_moved() {
+        let (path, elsewhere) = (Path::new("/a"), Path::new("/b"));
+        let (of_x, of_y) = (FileId { dev: 1, ino: 3 }, FileId { dev: 1, ino: 2 });
+        let mut known = Known::default();
+        known.remember(SessionKey(1), &record(path, "x", 1));
+        assert_eq!(known.meet(elsewhere, "x", of_x, |_, _| true), Met::Copy, "it is there still");
+        let is_at = |_: &Path, id: &str| id == "y";
+        assert_eq!(known.meet(path, "y", of_y, is_at), Met::New);
+        assert!(matches!(known.meet(elsewhere, "x", of_x, is_at), Met::Known(SessionKey(1), _)));
     }
 
     #[test]

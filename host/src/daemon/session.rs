@@ -475,6 +475,14 @@ pub(super) fn cwd_of(path: &Path) -> Option<String> {
     peek_header(&Reading::open(path).ok()?, path).ok()??.0.cwd
 }
 
+/// Whether `path` holds the session with this id. What cannot be read, or has no header at this moment, may be it.
+pub(super) fn is_at(path: &Path, id: &str) -> bool {
+    match Reading::open(path).map_err(StepError::from).and_then(|reading| peek_header(&reading, path)) {
+        Ok(header) => header.is_none_or(|(header, _)| header.id == id),
+        Err(e) => !e.is_quiet(),
+    }
+}
+
 fn blank_record(path: &Path, id: &str, reading: &Reading) -> SessionRecord {
     SessionRecord {
         path: path.into(),

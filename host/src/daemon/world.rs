@@ -18,6 +18,7 @@ use super::feed::Feed;
 use super::known::Known;
 pub use super::known::Met;
 use super::quiet::Steady;
+use super::session;
 use super::settings::Settings;
 use super::suspended::Suspended;
 
@@ -215,7 +216,7 @@ impl World {
     /// What is known of the session with `id` at `path`.
     #[must_use]
     pub fn meet(&self, path: &Path, id: &str, file: FileId) -> Met {
-        self.known().meet(path, id, file)
+        self.known().meet(path, id, file, session::is_at)
     }
 
     /// What `look` makes of the record of the session last seen at `path`.
