@@ -250,3 +250,23 @@ fn events_that_were_lost_are_made_good_by_a_walk() {
     until("the graft", || notes(&path) == 1);
     daemon.end();
 }
+
+/// As a program that tidies up does. The next daemon, with a state directory of its own, stays off as ever.
+#[test]
+fn a_lock_that_was_cleaned_away_is_taken_again_within_seconds() {
+    let stage = Stage::new(1, "");
+    let daemon = stage.daemon(&["--closed"]);
+    let locks = || {
+        let dir = fs::read_dir(stage.path("runtime/pi-graft")).into_iter().flatten().flatten();
+        dir.filter(|entry| entry.path().extension().is_some_and(|ext| ext == "lock")).count()
+    };
+    assert!(locks() > 0);
+    fs::remove_dir_all(stage.path("runtime/pi-graft")).expect("cleaned away");
+    until("the locks", || locks() > 0);
+    let config = fs::read_to_string(stage.path("config.toml")).expect("the config");
+    fs::write(stage.path("config.toml"), config.replace("/state\"", "/other\"")).expect("another state directory");
+    let second = stage.run(&["run", "--once", "--closed"]);
+    let said = format!("{}{}", String::from_utf8_lossy(&second.stdout), String::from_utf8_lossy(&second.stderr));
+    assert!(second.status.code() == Some(1) && said.contains("another pi-graft follows it"), "{said}");
+    daemon.end();
+}

@@ -69,7 +69,7 @@ use world::World;
 
 /// Pause between two rounds of keeping house.
 const HOUSE_EVERY: Duration = Duration::from_secs(60);
-/// Pause between two looks whether the store is still where it was.
+/// Pause between two looks whether the store and the locks of the roots are still where they were.
 const GUARD_EVERY: Duration = Duration::from_secs(5);
 /// Rows of the run log that are kept, at most.
 const MOST_RUNS: u64 = 100_000;
@@ -370,8 +370,9 @@ impl Daemon {
         }
     }
 
-    /// Another store has taken the place of ours. One that was deleted is put back here, or at its next use.
-    fn is_replaced(&self) -> bool {
+    /// Looks after what keeps others off. Whether another store has taken the place of ours. One that was deleted is put back here, or at its next use.
+    fn is_replaced(&mut self) -> bool {
+        self.roots.guard();
         matches!(self.world.journal.stand(), Err(JournalError::Replaced(_)))
     }
 

@@ -212,6 +212,12 @@ impl Roots {
         self.spots.iter_mut().filter(concerned).for_each(|spot| spot.hint(dir));
     }
 
+    /// Looks again at those whose lock was lost, to lock them anew or to let them go; meanwhile no step is made below them.
+    pub(super) fn guard(&mut self) {
+        let lost = |spot: &&mut Spot| spot.held.as_ref().is_some_and(|held| !held.is_locked());
+        self.spots.iter_mut().filter(lost).for_each(|spot| spot.hint(None));
+    }
+
     /// An event came that is below none of them. If a worker finds out at this moment whether a root is ours, or still is, it
     /// may be from there: then that one is looked at once more.
     pub(super) fn hint_early(&mut self, path: &Path) {

@@ -35,12 +35,18 @@ pub struct Held {
 }
 
 impl Held {
-    /// Whether the directory of `path` is really below it, no link leading out of it, and it is still what was locked.
+    /// Whether the directory of `path` is really below it, no link leading out of it, and it is still what was locked, and
+    /// locked still.
     #[must_use]
     pub fn has(&self, path: &Path) -> bool {
         let dir = path.parent().and_then(|dir| dir.canonicalize().ok());
         let id = || std::fs::metadata(&self.path).map(|meta| FileId::of(&meta)).ok();
-        dir.is_some_and(|dir| dir.starts_with(&self.path)) && id() == Some(self.id)
+        dir.is_some_and(|dir| dir.starts_with(&self.path)) && id() == Some(self.id) && self.is_locked()
+    }
+
+    /// Whether its lock still keeps others out: somebody may have cleaned the file away.
+    pub(super) fn is_locked(&self) -> bool {
+        self.lock.as_ref().is_none_or(RootLock::holds)
     }
 }
 
@@ -168,8 +174,7 @@ impl Root {
     /// Makes sure that it is there and ours; true if that has just become so.
     fn hold(&mut self, means: &Means<'_>) -> Result<bool, Standing> {
         let (path, id) = identity(&self.named)?;
-        let same =
-            |held: &Arc<Held>| held.path == path && held.id == id && held.lock.as_ref().is_none_or(RootLock::holds);
+        let same = |held: &Arc<Held>| held.path == path && held.id == id && held.is_locked();
         if self.held.as_ref().is_some_and(same) {
             return Ok(false);
         }
