@@ -9,7 +9,7 @@ use pi_graft::daemon::world::now_ms;
 use pi_graft::journal::Journal;
 use redb::{Database, TableDefinition};
 
-use crate::stage::{Stage, scripted};
+use crate::stage::{Stage, scripted, until};
 use crate::talk::{Session, Talk};
 
 const NOTE: &str = r#"{"needs":["append:custom"],"on":["message:user"],"entry":[{"custom":{"type":"note"}}]}"#;
@@ -108,6 +108,27 @@ fn a_state_directory_that_is_deleted_under_a_daemon_is_put_back_with_what_is_pen
     stage.once(&["--closed"]);
     Session::read(&path).assert_sound();
     assert_eq!(Session::read(&path).receipts(), 1);
+}
+
+#[test]
+fn a_daemon_can_be_reached_again_though_its_directories_were_deleted() {
+    let stage = stage();
+    let daemon = stage.daemon(&["--closed"]);
+    for dir in ["runtime/pi-graft", "state"] {
+        fs::remove_dir_all(stage.path(dir)).expect("deleted");
+        until("the daemon's answer", || {
+            let said = stage.run(&["status", "--json"]);
+            let said: serde_json::Value = serde_json::from_slice(&said.stdout).unwrap_or_default();
+            said["daemon"]["pid"] == daemon.id()
+        });
+    }
+    daemon.end();
+    assert!(sockets(&stage).is_empty(), "it leaves none behind: {:?}", sockets(&stage));
+}
+
+fn sockets(stage: &Stage) -> Vec<std::path::PathBuf> {
+    let all = fs::read_dir(stage.path("runtime/pi-graft")).expect("the directory").flatten().map(|entry| entry.path());
+    all.filter(|path| path.extension().is_some_and(|ext| ext == "sock")).collect()
 }
 
 /// Yesterday's store is put back while the daemon runs: it ends, and the next one goes on with that store.

@@ -53,7 +53,7 @@ use tokio_util::sync::CancellationToken;
 use tracing::{info, warn};
 
 use crate::files::FilesError;
-use crate::files::lock::{RootLock, lock_root};
+use crate::files::lock::{RootLock, lock_root, private_dir, socket_path};
 use crate::journal::{JournalError, Keep};
 use crate::wire::bridge::FromPi;
 use crate::wire::control::Request;
@@ -210,7 +210,7 @@ impl Daemon {
     /// [`DaemonError`] if another daemon has each root that is there.
     pub async fn run(mut self, stop: CancellationToken) -> Result<Summary, DaemonError> {
         self.roots.set(&self.world.settings.roots);
-        let listening = self.listen();
+        let mut listening: Vec<Listening> = self.listen().into_iter().collect();
         let (mut house, mut guard) = (tokio::time::interval(HOUSE_EVERY), tokio::time::interval(GUARD_EVERY));
         while !stop.is_cancelled() {
             let (due, look) = (self.due.first().map(|(at, _)| *at), self.roots.due());
@@ -222,7 +222,12 @@ impl Daemon {
                     self.keep_house();
                 }
                 // The end of it all says why.
-                _ = guard.tick() => if self.is_replaced() { break },
+                _ = guard.tick() => {
+                    if self.is_replaced() {
+                        break;
+                    }
+                    self.listen_again(&mut listening);
+                }
                 () = sleep_until(look) => self.look_due(),
                 () = sleep_until(due) => self.wake_due(),
             }
@@ -287,8 +292,24 @@ impl Daemon {
     /// The daemon is worth having without a socket too: sessions that no bridge has are served as ever.
     fn listen(&self) -> Option<Listening> {
         let path = self.socket.as_ref()?;
+        path.parent().and_then(|dir| private_dir(dir).inspect_err(|e| warn!("{e}")).ok())?;
         let listening = socket::listen(path, self.to.clone());
         listening.inspect_err(|e| warn!("neither bridges nor `pi-graft status` can connect: {e}")).ok()
+    }
+
+    /// The socket's file may have been cleaned away; and it is called after the state directory's inode, which is another one
+    /// if that was put back. Connections that stand are kept.
+    fn listen_again(&mut self, listening: &mut Vec<Listening>) {
+        let (Some(socket), Some(identity)) = (&self.socket, &self.identity) else { return };
+        let Some(path) = socket.parent().and_then(|dir| socket_path(dir, &identity.about.state_dir).ok()) else {
+            return;
+        };
+        // What could not be had at the start is not tried again.
+        if listening.last().is_none_or(|last| last.stands_at(&path)) {
+            return;
+        }
+        self.socket = Some(path);
+        listening.extend(self.listen());
     }
 
     fn is_busy(&self) -> bool {

@@ -17,6 +17,7 @@ use tokio::sync::mpsc::{Receiver, Sender, UnboundedSender, channel};
 use tokio_util::sync::CancellationToken;
 use tracing::{debug, warn};
 
+use crate::files::FileId;
 use crate::wire::bridge::FromPi;
 use crate::wire::control::Request;
 use crate::wire::{self, Closing, First, MOST_LINE, WireError};
@@ -105,14 +106,30 @@ impl Conn {
 #[derive(Debug)]
 pub struct Listening {
     path: PathBuf,
+    /// Which file it is, so that another's that came to its path is left alone.
+    id: Option<FileId>,
     stop: CancellationToken,
 }
 
 impl Drop for Listening {
     fn drop(&mut self) {
         self.stop.cancel();
-        remove(&self.path);
+        if self.stands_at(&self.path) {
+            remove(&self.path);
+        }
     }
+}
+
+impl Listening {
+    /// Whether whoever connects to `path` comes here.
+    #[must_use]
+    pub fn stands_at(&self, path: &Path) -> bool {
+        self.path == path && self.id.is_some() && id_at(path) == self.id
+    }
+}
+
+fn id_at(path: &Path) -> Option<FileId> {
+    std::fs::symlink_metadata(path).ok().map(|meta| FileId::of(&meta))
 }
 
 /// Listens at `path`, for this user alone. What a daemon that died left there is replaced: the store's lock says that we
@@ -131,7 +148,7 @@ pub fn listen(path: &Path, to: UnboundedSender<Event>) -> Result<Listening, Sock
         Err(_) => {}
     }
     let listener = UnixListener::bind(path).map_err(io)?;
-    let listening = Listening { path: path.to_path_buf(), stop: CancellationToken::new() };
+    let listening = Listening { path: path.to_path_buf(), id: id_at(path), stop: CancellationToken::new() };
     std::fs::set_permissions(path, std::fs::Permissions::from_mode(0o600)).map_err(io)?;
     tokio::spawn(accept(listener, to, listening.stop.clone()));
     Ok(listening)
