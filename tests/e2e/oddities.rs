@@ -100,6 +100,12 @@ fn a_copy_that_arrives_slowly_is_still_a_copy() {
     pi.user("in the copy");
     pi.assistant("hi");
     until("the graft", || notes(&copy) == 1);
+    let status: serde_json::Value = serde_json::from_slice(&stage.run(&["status", "--json"]).stdout).expect("JSON");
+    let sessions = status["sessions"].as_array().expect("a list");
+    let told = sessions.iter().filter(|session| session["history"].as_str().is_some_and(|why| why.contains("a copy")));
+    let told: Vec<_> = told.map(|session| session["path"].as_str().expect("a path").to_owned()).collect();
+    assert_eq!(told, [copy.to_string_lossy()]);
+    assert!(daemon.log().contains("a copy of a session that is elsewhere: followed from its end"));
     daemon.end();
 }
 

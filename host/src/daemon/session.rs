@@ -209,6 +209,10 @@ impl Session {
             tally: Tally::default(),
             around: Surroundings::default(),
         };
+        if is_copy {
+            tracing::info!(session = %path.display(), "a copy of a session that is elsewhere: followed from its end");
+            session.record.copied_ms = session.copied_ms;
+        }
         session.know_handled(world)?;
         session.restore(world)?;
         Ok(Some(session))
@@ -503,6 +507,7 @@ fn blank_record(path: &Path, id: &str, reading: &Reading) -> SessionRecord {
         has_old_ids: false,
         unended: None,
         lost_ms: None,
+        copied_ms: None,
     }
 }
 

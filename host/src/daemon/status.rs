@@ -90,8 +90,12 @@ fn failures(world: &World) -> Result<Vec<LogLine>, JournalError> {
     Ok(failed.iter().map(|line| log_line(line, world.path_of(&line.session))).collect())
 }
 
+/// Why nothing happens for what a copy came with.
+const COPY: &str = "a copy of a session that is elsewhere: what was in it when it came is history and wakes nobody";
+
 fn session(world: &World, path: &Path, seen: &Seen) -> Result<SessionStatus, JournalError> {
     let record = world.at(path, |key, record| (key, record.session_id.clone(), record.entries));
+    let is_copy = world.at(path, |_, record| record.copied_ms.is_some()).unwrap_or_default();
     let pending = record.as_ref().map_or_else(|| Ok(Vec::new()), |(key, ..)| world.journal.pending(*key))?;
     let (_, id, entries) = record.map_or((None, String::new(), 0), |(key, id, entries)| (Some(key), id, entries));
     let written = std::fs::metadata(path).and_then(|meta| meta.modified()).ok();
@@ -109,6 +113,7 @@ fn session(world: &World, path: &Path, seen: &Seen) -> Result<SessionStatus, Jou
         quiet_ms,
         waiting: waiting(seen, written.is_some(), !pending.is_empty()),
         pending: pending.iter().map(Recorded::batch).map(pending_of).collect(),
+        history: is_copy.then(|| COPY.to_owned()),
         runs: seen.runs,
         failure: seen.failure.clone(),
         cwd,

@@ -69,6 +69,9 @@ pub struct SessionRecord {
     /// Since when something is pending for entries that are not in the file any more, Unix milliseconds.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub lost_ms: Option<i64>,
+    /// When it was met as a copy of a session that is elsewhere, Unix milliseconds: what was in it then wakes nobody.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub copied_ms: Option<i64>,
 }
 
 /// An entry that was handled although its line, the last one, had no `\n` (S2.4). The cursor stands before it.

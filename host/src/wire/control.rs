@@ -221,6 +221,9 @@ pub struct SessionStatus {
     pub quiet_ms: Option<u64>,
     /// Why something waits.
     pub waiting: Option<String>,
+    /// Why nothing happens for entries that were there before.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub history: Option<String>,
     /// What waits.
     pub pending: Vec<PendingStatus>,
     /// `on-settled` runs under way.

@@ -103,6 +103,9 @@ fn write_session(session: &SessionStatus, out: &mut Out) -> Result<(), Failure> 
     if let Some(why) = session.failure.as_ref().or(session.waiting.as_ref()) {
         out.line(format!("          waits: {why}"))?;
     }
+    if let Some(why) = &session.history {
+        out.line(format!("          {why}"))?;
+    }
     for batch in &session.pending {
         let age = ago(u64::try_from(now_ms() - batch.made_ms).unwrap_or(0));
         let kinds = batch.kinds.join(", ");
