@@ -174,3 +174,22 @@ fn an_idle_pi_with_a_bridge_is_asked_to_take_it() {
     assert_eq!((&told["outcome"], &told["entry"]), (&json!("grafted"), &json!(entry)), "{told}");
     until("its end", || Session::read(&path).compactions() == 1);
 }
+
+/// It is not quiet yet, and more sessions than are kept in memory are written meanwhile.
+#[test]
+fn who_waits_for_a_compaction_is_not_forgotten_among_many_sessions() {
+    let stage = Stage::new(4_000, EXTRACTIVE);
+    let mut daemon = stage.daemon(&["--closed"]);
+    let path = stage.session("a.jsonl");
+    Talk::begin(&path).two_turns();
+    let mut command = stage.command(&["compact", "--json", path.to_str().expect("a path")]);
+    let waiting = command.stdout(std::process::Stdio::piped()).spawn().expect("it runs");
+    daemon.wait_for("waiting: ");
+    for n in 0..80 {
+        Talk::begin(&stage.session(&format!("other-{n}.jsonl"))).user("hello");
+    }
+    let output = waiting.wait_with_output().expect("it ends");
+    let told: Value = serde_json::from_slice(&output.stdout).unwrap_or_default();
+    assert_eq!(told["outcome"], "grafted", "{told}");
+    daemon.end();
+}

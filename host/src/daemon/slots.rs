@@ -92,7 +92,7 @@ impl Daemon {
         let full = self.carried >= KEEP_LOADED;
         let slot = self.slot(path);
         let may_go = slot.jobs == 0 && slot.links.is_empty();
-        let session = slot.session.take().filter(|_| !(full && may_go));
+        let session = slot.session.take().filter(|session| !(full && may_go) || session.is_waited_for());
         slot.carried = session.is_some();
         self.carried += usize::from(session.is_some());
         session
@@ -251,7 +251,8 @@ impl Daemon {
 
     /// Lets go of the text and index of sessions that nothing happens to.
     fn drop_idle(&mut self) {
-        let idle = |slot: &Slot| slot.session.is_some() && !slot.working && slot.jobs == 0;
+        let waited_for = |slot: &Slot| slot.session.as_ref().is_none_or(Session::is_waited_for);
+        let idle = |slot: &Slot| !waited_for(slot) && !slot.working && slot.jobs == 0;
         let mut loaded: Vec<(u64, PathBuf)> =
             self.slots.iter().filter(|(_, s)| idle(s)).map(|(path, s)| (s.used, path.clone())).collect();
         if loaded.len() <= KEEP_LOADED {

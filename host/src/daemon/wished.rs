@@ -109,6 +109,11 @@ impl Drop for Wish {
 }
 
 impl Session {
+    /// Whether somebody waits for a compaction of it: what they want is known to this session in memory alone.
+    pub(super) fn is_waited_for(&self) -> bool {
+        !self.wishes.is_empty()
+    }
+
     /// Whether somebody still waits for the compaction of this ask.
     pub(super) fn is_wished(&self, ask: AskId) -> bool {
         self.wishes.iter().any(|wish| wish.id() == ask && !wish.is_over())
