@@ -49,11 +49,12 @@ use std::time::{Duration, Instant};
 
 use tokio::sync::Semaphore;
 use tokio::sync::mpsc::{UnboundedReceiver, UnboundedSender, unbounded_channel};
+use tokio::task::JoinHandle;
 use tokio_util::sync::CancellationToken;
 use tracing::{info, warn};
 
 use crate::files::FilesError;
-use crate::files::lock::{RootLock, lock_root, private_dir, socket_path};
+use crate::files::lock::{RootLock, lock_root, socket_path};
 use crate::journal::{JournalError, Keep};
 use crate::wire::bridge::FromPi;
 use crate::wire::control::Request;
@@ -149,6 +150,8 @@ pub struct Daemon {
     identity: Option<Identity>,
     /// Where the socket is to be.
     socket: Option<PathBuf>,
+    /// It could not be made, and that was said.
+    deaf: bool,
     /// The connections of bridges, and the session that each has.
     linked: HashMap<u64, PathBuf>,
     /// Sessions in memory whose steps have begun or wait for their turn.
@@ -178,6 +181,7 @@ impl Daemon {
             summary: Summary::default(),
             identity: None,
             socket: None,
+            deaf: false,
             linked: HashMap::new(),
             carried: 0,
             wishing: HashMap::new(),
@@ -212,6 +216,7 @@ impl Daemon {
         self.roots.set(&self.world.settings.roots);
         let mut listening: Vec<Listening> = self.listen().into_iter().collect();
         let (mut house, mut guard) = (tokio::time::interval(HOUSE_EVERY), tokio::time::interval(GUARD_EVERY));
+        let mut store = None;
         while !stop.is_cancelled() {
             let (due, look) = (self.due.first().map(|(at, _)| *at), self.roots.due());
             tokio::select! {
@@ -221,13 +226,17 @@ impl Daemon {
                     self.let_go_gone();
                     self.keep_house();
                 }
-                // The end of it all says why.
-                _ = guard.tick() => {
-                    if self.is_replaced() {
-                        break;
-                    }
-                    self.listen_again(&mut listening);
+                _ = guard.tick(), if store.is_none() => {
+                    self.roots.guard();
+                    store = Some(self.look_for_store());
                 }
+                stands = looked_for(&mut store) => match stands {
+                    Ok(()) => self.listen_again(&mut listening),
+                    // The end of it all says why.
+                    Err(JournalError::Replaced(_)) => break,
+                    // So does its next use.
+                    Err(_) => {}
+                },
                 () = sleep_until(look) => self.look_due(),
                 () = sleep_until(due) => self.wake_due(),
             }
@@ -290,11 +299,15 @@ impl Daemon {
     }
 
     /// The daemon is worth having without a socket too: sessions that no bridge has are served as ever.
-    fn listen(&self) -> Option<Listening> {
-        let path = self.socket.as_ref()?;
-        path.parent().and_then(|dir| private_dir(dir).inspect_err(|e| warn!("{e}")).ok())?;
-        let listening = socket::listen(path, self.to.clone());
-        listening.inspect_err(|e| warn!("neither bridges nor `pi-graft status` can connect: {e}")).ok()
+    fn listen(&mut self) -> Option<Listening> {
+        let listening = socket::listen(self.socket.as_ref()?, self.to.clone());
+        // It is tried every few seconds, and told once.
+        match &listening {
+            Err(e) if !self.deaf => warn!("neither bridges nor `pi-graft status` can connect: {e}"),
+            _ => {}
+        }
+        self.deaf = listening.is_err();
+        listening.ok()
     }
 
     /// The socket's file may have been cleaned away; and it is called after the state directory's inode, which is another one
@@ -391,10 +404,10 @@ impl Daemon {
         }
     }
 
-    /// Looks after what keeps others off. Whether another store has taken the place of ours. One that was deleted is put back here, or at its next use.
-    fn is_replaced(&mut self) -> bool {
-        self.roots.guard();
-        matches!(self.world.journal.stand(), Err(JournalError::Replaced(_)))
+    /// Whether another store has taken the place of ours; one that was deleted is put back. On a worker, since that copies it.
+    fn look_for_store(&self) -> JoinHandle<Result<(), JournalError>> {
+        let world = Arc::clone(&self.world);
+        tokio::task::spawn_blocking(move || world.journal.stand())
     }
 
     /// What was moved is made to last, and what is too old goes; on a worker, since it waits for the disk.
@@ -420,6 +433,14 @@ fn house(world: &World) -> Result<(), JournalError> {
         forgotten => info!(forgotten, "sessions are gone for 30 days; what was pending for them is forgotten"),
     }
     world.journal.flush()
+}
+
+/// What the look that is under way has found; the next one may begin then.
+async fn looked_for(look: &mut Option<JoinHandle<Result<(), JournalError>>>) -> Result<(), JournalError> {
+    let Some(under_way) = look else { return std::future::pending().await };
+    let found = under_way.await;
+    *look = None;
+    found.unwrap_or_else(|lost| Err(JournalError::Damaged(lost.to_string())))
 }
 
 async fn sleep_until(at: Option<Instant>) {

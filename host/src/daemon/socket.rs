@@ -17,7 +17,8 @@ use tokio::sync::mpsc::{Receiver, Sender, UnboundedSender, channel};
 use tokio_util::sync::CancellationToken;
 use tracing::{debug, warn};
 
-use crate::files::FileId;
+use crate::files::lock::private_dir;
+use crate::files::{FileId, FilesError};
 use crate::wire::bridge::FromPi;
 use crate::wire::control::Request;
 use crate::wire::{self, Closing, First, MOST_LINE, WireError};
@@ -43,6 +44,9 @@ pub enum SocketError {
     /// Something that is no socket stands there.
     #[error("{}: stands where the socket belongs, and is none; move it away", .0.display())]
     Occupied(PathBuf),
+    /// Its directory cannot be used.
+    #[error(transparent)]
+    Dir(#[from] FilesError),
     /// The system refused.
     #[error("{}: {source}", path.display())]
     Io {
@@ -142,6 +146,7 @@ pub fn listen(path: &Path, to: UnboundedSender<Event>) -> Result<Listening, Sock
     if std::os::unix::net::SocketAddr::from_pathname(path).is_err() {
         return Err(SocketError::TooLong(path.to_path_buf()));
     }
+    path.parent().map_or(Ok(()), private_dir)?;
     match std::fs::symlink_metadata(path) {
         Ok(meta) if meta.file_type().is_socket() => remove(path),
         Ok(_) => return Err(SocketError::Occupied(path.to_path_buf())),

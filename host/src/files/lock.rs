@@ -14,14 +14,29 @@ use super::{FileId, FilesError};
 /// A root that this process holds until it ends or drops this.
 #[derive(Debug)]
 pub struct RootLock {
-    files: Vec<(PathBuf, File)>,
+    files: Vec<LockFile>,
 }
 
 impl RootLock {
     /// Whether it still keeps others out: a lock file that was cleaned away keeps nobody.
     #[must_use]
     pub fn holds(&self) -> bool {
-        self.files.iter().all(|(path, file)| stands_at(file, path))
+        self.files.iter().all(LockFile::stands)
+    }
+}
+
+/// A file that is locked: where it was made, and which one it is.
+#[derive(Debug)]
+struct LockFile {
+    path: PathBuf,
+    id: FileId,
+    /// Its lock ends with this.
+    file: File,
+}
+
+impl LockFile {
+    fn stands(&self) -> bool {
+        std::fs::metadata(&self.path).is_ok_and(|meta| FileId::of(&meta) == self.id)
     }
 }
 
@@ -46,26 +61,23 @@ pub fn lock_root(runtime: &Path, root: &Path) -> Result<RootLock, FilesError> {
 }
 
 /// None if another process has it.
-fn lock(runtime: &Path, dir: &Path, how: FlockOperation) -> Result<Option<(PathBuf, File)>, FilesError> {
+fn lock(runtime: &Path, dir: &Path, how: FlockOperation) -> Result<Option<LockFile>, FilesError> {
     let meta = std::fs::metadata(dir).map_err(FilesError::io(dir))?;
     let FileId { dev, ino } = FileId::of(&meta);
     let path = runtime.join(format!("root-{dev:x}-{ino:x}.lock"));
     loop {
         let open = File::options().create(true).truncate(false).write(true).open(&path);
         let file = open.map_err(FilesError::io(&path))?;
-        match flock(&file, how) {
+        let id = FileId::of(&file.metadata().map_err(FilesError::io(&path))?);
+        let held = LockFile { path: path.clone(), id, file };
+        match flock(&held.file, how) {
             // Somebody may have cleaned it away in between.
-            Ok(()) if !stands_at(&file, &path) => {}
-            Ok(()) => return Ok(Some((path, file))),
+            Ok(()) if !held.stands() => {}
+            Ok(()) => return Ok(Some(held)),
             Err(rustix::io::Errno::WOULDBLOCK) => return Ok(None),
             Err(e) => return Err(FilesError::Io { path, source: e.into() }),
         }
     }
-}
-
-fn stands_at(file: &File, path: &Path) -> bool {
-    let same = |a: &Metadata, b: &Metadata| FileId::of(a) == FileId::of(b);
-    matches!((file.metadata(), std::fs::metadata(path)), (Ok(a), Ok(b)) if same(&a, &b))
 }
 
 /// Makes `dir` for this user alone, or checks that nobody else can write to it.

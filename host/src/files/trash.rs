@@ -14,7 +14,8 @@ use std::path::{Path, PathBuf};
 
 use super::FilesError;
 use super::append::{Place, open_locked};
-use super::whole::{create, sync_dir, unchanged, with_suffix};
+use super::named::sync_dir;
+use super::whole::{create, unchanged, with_suffix};
 
 /// Set on a directory in which everybody may make, but nobody may remove what is another's.
 const STICKY: u32 = 0o1000;

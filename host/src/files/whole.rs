@@ -11,13 +11,11 @@ use std::io::{self, BufWriter, Write};
 use std::os::unix::fs::{MetadataExt, OpenOptionsExt, PermissionsExt, fchown};
 use std::path::{Path, PathBuf};
 
-use pi_session::tree::Source;
-use rustix::fs::{CWD, RenameFlags, renameat_with};
-use rustix::io::Errno;
-
 use super::append::{Place, open_locked};
+use super::named::{sync_dir, take_free_name};
 use super::tail::Reading;
 use super::{FileId, FilesError, shown};
+use pi_session::tree::Source;
 
 /// Bytes that are in memory at a time while a file is copied.
 const PIECE: usize = 1 << 20;
@@ -60,27 +58,11 @@ fn appear<E: From<FilesError>>(
     }
     let beside = with_suffix(path, &format!("{NEW}-{}", std::process::id()));
     create_as(&beside, finish, write)?;
-    let named = take_free_name(&beside, path).and_then(|()| sync_dir(path).map_err(FilesError::io(path)));
+    let named = take_free_name(&beside, path);
     if named.is_err() {
         let _ = std::fs::remove_file(&beside);
     }
     Ok(named?)
-}
-
-/// Renames a file to a name that nothing has.
-fn take_free_name(from: &Path, to: &Path) -> Result<(), FilesError> {
-    let renamed = match renameat_with(CWD, from, CWD, to, RenameFlags::NOREPLACE) {
-        // Some file systems know no such thing; those that do not know links either have to take it on trust.
-        Err(Errno::INVAL | Errno::NOSYS | Errno::NOTSUP) => match std::fs::hard_link(from, to) {
-            Err(e) if e.kind() != io::ErrorKind::AlreadyExists => std::fs::rename(from, to),
-            linked => linked.and_then(|()| std::fs::remove_file(from)),
-        },
-        renamed => renamed.map_err(io::Error::from),
-    };
-    renamed.map_err(|source| match source.kind() {
-        io::ErrorKind::AlreadyExists => FilesError::Exists { path: to.to_path_buf() },
-        _ => FilesError::io(to)(source),
-    })
 }
 
 /// Writes a new file, with a last step, under a name that does not last. Until then it is for its owner's eyes only. Half a
@@ -249,12 +231,6 @@ pub(super) fn with_suffix(path: &Path, suffix: &str) -> PathBuf {
     let mut name = path.as_os_str().to_owned();
     name.push(suffix);
     name.into()
-}
-
-/// A new name is on the disk once its directory is.
-pub(super) fn sync_dir(path: &Path) -> io::Result<()> {
-    let dir = path.parent().filter(|dir| !dir.as_os_str().is_empty()).unwrap_or(Path::new("."));
-    File::open(dir)?.sync_all()
 }
 
 #[cfg(test)]

@@ -132,6 +132,7 @@ mod tests {
     use redb::{ReadableTable, StorageBackend, TableDefinition};
 
     use super::*;
+    use crate::journal::Journal;
 
     const TABLE: TableDefinition<'_, u64, u64> = TableDefinition::new("t");
 
@@ -164,6 +165,19 @@ mod tests {
         assert!(StoreFile::open(&state.join("t.redb")).is_err(), "it is locked as ever");
         drop(held);
         assert_eq!(count(&open(&state.join("t.redb"))), 3, "and it is on the disk");
+    }
+
+    #[test]
+    fn what_was_left_half_put_back_goes_at_the_next_start() {
+        let dir = tempfile::tempdir().expect("a folder");
+        for name in ["state.redb.4711", "state.redb.backup", "other.redb.4711"] {
+            fs::write(dir.path().join(name), "half").expect("left");
+        }
+        drop(Journal::open(dir.path(), 0).expect("a store"));
+        let mut names: Vec<_> =
+            fs::read_dir(dir.path()).expect("there").map(|e| e.expect("an entry").file_name()).collect();
+        names.sort();
+        assert_eq!(names, ["other.redb.4711", "state.redb", "state.redb.backup"]);
     }
 
     #[test]

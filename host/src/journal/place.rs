@@ -18,6 +18,7 @@ use redb::{Database, DatabaseError};
 
 use crate::files::FileId;
 use crate::files::lock::private_dir;
+use crate::files::named::take_free_name;
 
 use super::held::opening;
 use super::store::JournalError;
@@ -59,6 +60,16 @@ impl StoreFile {
         Ok(db)
     }
 
+    /// Removes what a process left that was killed while it put a store back.
+    pub(super) fn sweep(&self) {
+        let all = self.path.parent().and_then(|dir| std::fs::read_dir(dir).ok()).into_iter().flatten().flatten();
+        let is_left = |path: &PathBuf| {
+            let of_ours = path.with_extension("") == self.path;
+            of_ours && path.extension().is_some_and(|pid| pid.as_encoded_bytes().iter().all(u8::is_ascii_digit))
+        };
+        all.map(|entry| entry.path()).filter(is_left).for_each(|path| drop(remove(&path)));
+    }
+
     /// What cannot be looked at is taken to be there.
     pub(super) fn stands(&self) -> Stands {
         match std::fs::metadata(&self.path) {
@@ -79,9 +90,8 @@ impl StoreFile {
             private_dir(dir).map_err(JournalError::failed)?;
         }
         let beside = self.path.with_extension(format!("redb.{}", std::process::id()));
-        let put = self.put_back_by(&beside);
-        let _ = remove(&beside);
-        let (db, file) = put?;
+        // Half a store is not left behind.
+        let (db, file) = self.put_back_by(&beside).inspect_err(|_| drop(remove(&beside)))?;
         tracing::warn!(
             "{}: deleted while it was in use; put back with all it holds. To begin anew, end pi-graft before deleting it",
             self.path.display()
@@ -93,7 +103,7 @@ impl StoreFile {
     fn put_back_by(&mut self, beside: &Path) -> Result<(Database, StoreFile), JournalError> {
         self.copy_to(beside).map_err(JournalError::failed)?;
         let (db, file) = StoreFile::open(beside).map_err(JournalError::failed)?;
-        std::fs::hard_link(beside, &self.path).map_err(JournalError::failed)?;
+        take_free_name(beside, &self.path).map_err(JournalError::failed)?;
         Ok((db, StoreFile { path: self.path.clone(), ..file }))
     }
 

@@ -135,6 +135,7 @@ impl Journal {
             }
             Err(e) => return Err(unusable(e.to_string())),
         };
+        file.sweep();
         let db = Held::new(db, Some(file));
         let first_start_ms = db.with(|db| prepare(db, now_ms)).map_err(|e| unusable(e.to_string()))?;
         Ok(Journal { db, first_start_ms, highest: AtomicU64::new(0) })
