@@ -15,6 +15,7 @@ mod failure;
 mod file_limit;
 mod find;
 mod load;
+mod memory;
 mod open;
 mod out;
 mod paint;

@@ -26,6 +26,7 @@ use super::control::{Client, store};
 use super::file_limit;
 use super::find::{apart, session_file};
 use super::load::{Loaded, Loader};
+use super::memory::share_heaps;
 use super::{Failure, Outcome, answer};
 
 /// How long what writes nothing to sessions is waited for at the end.
@@ -63,6 +64,7 @@ pub struct RunArgs {
 /// [`Failure`] if it cannot start, or its store fails.
 pub fn run(args: &RunArgs, config: Option<&Path>, json: bool) -> Result<Outcome, Failure> {
     log_to_stderr("info");
+    share_heaps();
     let named = config;
     let config = Config::find(named)?;
     let args = &with_paths(args, named)?;
