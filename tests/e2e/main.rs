@@ -34,5 +34,6 @@ mod roots;
 mod socket;
 mod store;
 mod trim;
+mod undo;
 mod unsaid;
 mod untouched;

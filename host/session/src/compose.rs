@@ -101,6 +101,33 @@ pub fn compose(
     Ok(Composed { entries: chain.entries, drafts: rejudged.drafts, left_out: rejudged.left_out, leaf_before })
 }
 
+/// The same in parts of `most` drafts at most, each behind a receipt of its own, which `receipt` gives; one part at least, so
+/// that a receipt without drafts is written where there are none.
+///
+/// # Errors
+/// As [`compose`].
+pub fn compose_parts(
+    branch: &Branch,
+    accepted: &Accepted,
+    receipt: &mut dyn FnMut() -> Receipt,
+    most: usize,
+    now_ms: i64,
+    random: &mut dyn FnMut() -> [u8; 16],
+) -> Result<Composed, Stale> {
+    let rejudged = validate::rejudge(branch, accepted, 0)?;
+    let parts = rejudged.drafts.chunks(most.max(1));
+    let none: Option<&[Draft]> = rejudged.drafts.is_empty().then_some(&[]);
+    let mut chain = Chain::on(branch, now_ms, random)?;
+    for part in parts.chain(none) {
+        let receipt = receipt_draft(&receipt().of_drafts(part));
+        for draft in std::iter::once(&receipt).chain(part) {
+            chain.add(draft).map_err(|error| Refusal::new(Rule::UNREADABLE, error.to_string()))?;
+        }
+    }
+    let leaf_before = branch.leaf_id().map(str::to_owned);
+    Ok(Composed { entries: chain.entries, drafts: rejudged.drafts, left_out: rejudged.left_out, leaf_before })
+}
+
 /// Makes one `custom` entry of the host's own, such as `pi-graft.rejoin`, which no plugin may propose (S12.4).
 ///
 /// # Errors

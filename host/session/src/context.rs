@@ -3,7 +3,7 @@
 //! Finding the entries needs no text and costs the length of the context, not of the file. Messages are made from the
 //! spans of the text as they stand; nothing is decoded and written again.
 
-use std::collections::HashMap;
+use std::collections::{HashMap, HashSet};
 
 use crate::branch::{Branch, BranchError};
 use crate::entry::{Entry, EntryKind, IdIx, Replacement, Role};
@@ -89,9 +89,22 @@ impl Branch {
     /// The context of this branch (S9.1, S9.2).
     #[must_use]
     pub fn context(&self) -> Context {
+        self.context_but(|_| false)
+    }
+
+    /// The same as it would be if the edits and messages at these places were not on the branch.
+    #[must_use]
+    pub fn context_without(&self, out: &HashSet<u32>) -> Context {
+        self.context_but(|place| out.contains(&place))
+    }
+
+    fn context_but(&self, is_out: impl Fn(u32) -> bool) -> Context {
         let places = self.context_places();
-        let edits = self.edits_among(&places);
-        let show = |(at, place): (usize, u32)| ContextEntry { place, shown: self.shown(at, place, &edits) };
+        let edits = self.edits_among(places.iter().copied().filter(|place| !is_out(*place)));
+        let show = |(at, place): (usize, u32)| match is_out(place) {
+            true => ContextEntry { place, shown: Shown::Nothing },
+            false => ContextEntry { place, shown: self.shown(at, place, &edits) },
+        };
         Context { entries: places.into_iter().enumerate().map(show).collect() }
     }
 
@@ -116,12 +129,12 @@ impl Branch {
     }
 
     /// The last edit of each target among these entries (S7.3, S9.2).
-    fn edits_among(&self, places: &[u32]) -> HashMap<IdIx, u32> {
-        let edit = |place: &u32| {
-            let facts = self.facts(*place);
-            (facts.kind == EntryKind::ContextEdit).then_some((facts.names?, *place))
+    fn edits_among(&self, places: impl Iterator<Item = u32>) -> HashMap<IdIx, u32> {
+        let edit = |place: u32| {
+            let facts = self.facts(place);
+            (facts.kind == EntryKind::ContextEdit).then_some((facts.names?, place))
         };
-        places.iter().filter_map(edit).collect()
+        places.filter_map(edit).collect()
     }
 
     fn shown(&self, at: usize, place: u32, edits: &HashMap<IdIx, u32>) -> Shown {

@@ -18,6 +18,7 @@ use crate::entry::EntryKind;
 use crate::json::Json;
 use crate::receipt::{Receipt, draft_of};
 use crate::tree::{EntryIx, Source, Tree};
+use crate::undo;
 
 /// The `customType` of the entry that leads back to the branch of a line that a graft had passed over.
 pub const REJOIN_TYPE: &str = "pi-graft.rejoin";
@@ -124,6 +125,8 @@ pub struct Grafts {
     settled: usize,
     /// Drafts that may yet follow the last receipt.
     left: u32,
+    /// The plugins whose work was taken back, and by which receipt.
+    undone: Vec<(String, EntryIx)>,
 }
 
 impl Grafts {
@@ -150,6 +153,23 @@ impl Grafts {
     pub fn of(&self, ix: EntryIx) -> Option<&Graft> {
         let behind = self.list.partition_point(|graft| graft.first <= ix);
         self.list[..behind].last().filter(|graft| graft.holds(ix))
+    }
+
+    /// Whether no plugin's work was taken back.
+    #[must_use]
+    pub fn is_nothing_undone(&self) -> bool {
+        self.undone.is_empty()
+    }
+
+    /// The newest receipt that takes back what this plugin did for `trigger`: it stands behind it.
+    #[must_use]
+    pub fn undone_by(&self, tree: &Tree, plugin: &str, trigger: EntryIx) -> Option<EntryIx> {
+        let of_plugin = self.undone.iter().rev().filter(|(name, _)| name == plugin).map(|(_, by)| *by);
+        let is_above = |by: &EntryIx| {
+            let most = by.index().saturating_sub(trigger.index()) + 1;
+            tree.up_from(*by).take(most).take_while(|ix| *ix >= trigger).any(|ix| ix == trigger)
+        };
+        of_plugin.into_iter().find(is_above)
     }
 
     /// A Pi says that it stands on `leaf`, so it has loaded every graft on the way to it. Gives those of which that is news.
@@ -188,7 +208,9 @@ impl Grafts {
         match (entry.kind, tree.word(entry)) {
             (EntryKind::Custom, RECEIPT_TYPE) => {
                 let receipt = Json::parse(line).ok().and_then(Receipt::of_entry);
-                self.begin(ix, receipt.map_or(0, |receipt| receipt.entries));
+                self.begin(ix, receipt.as_ref().map_or(0, |receipt| receipt.entries));
+                let undo = receipt.filter(|receipt| receipt.handler == undo::HANDLER);
+                self.undone.extend(undo.map(|undo| (undo.plugin, ix)));
                 News::default()
             }
             (EntryKind::Custom, REJOIN_TYPE) => {

@@ -14,6 +14,7 @@
 //! | create a session, append, branch, reset, leave a branch with a summary | [`Session`], [`NewEntry`] |
 //! | go on from a branch in a new session (fork, clone) | [`Session::fork`], [`fork`] |
 //! | judge and write what plugins propose | [`validate`], [`compose`] |
+//! | take back what a plugin did | [`undo`] |
 //! | write an old file as version 3 | [`migrate`] |
 //! | know what Pi's own settings and models say | [`settings`] |
 //!
@@ -109,6 +110,7 @@ pub mod time;
 pub mod tokens;
 pub mod totals;
 pub mod tree;
+pub mod undo;
 pub mod validate;
 mod walk;
 

@@ -210,8 +210,9 @@ fn contents_behind(branch: &Branch, place: u32, max: usize) -> Result<Vec<Option
     places_behind(branch, place, max).map(|place| branch.read(place, content)).collect()
 }
 
-/// The places that [`contents_behind`] reads.
-fn places_behind(branch: &Branch, place: u32, max: usize) -> impl Iterator<Item = u32> {
+/// The places of the entries directly behind the receipt at `place` that could be its batch's, at most `max`; of a compaction
+/// that holds its receipt itself, its own.
+pub(crate) fn places_behind(branch: &Branch, place: u32, max: usize) -> impl Iterator<Item = u32> {
     let inside = branch.facts(place).kind == EntryKind::Compaction;
     let first = if inside { place } else { place + 1 };
     let end = if inside { first + 1 } else { branch.in_file() };

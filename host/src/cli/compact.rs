@@ -142,13 +142,13 @@ fn in_json(path: &Path, told: &Compacted, sides: Option<&Sides>, out: &mut Out) 
     Ok(())
 }
 
-fn side_json(branch: &Branch) -> Result<serde_json::Value, Failure> {
+pub(super) fn side_json(branch: &Branch) -> Result<serde_json::Value, Failure> {
     let context = branch.context();
     let tokens = json_number(branch.tokens(&context)?.total);
     Ok(json!({ "tokens": tokens, "messages": messages(branch)? }))
 }
 
-fn messages(branch: &Branch) -> Result<usize, Failure> {
+pub(super) fn messages(branch: &Branch) -> Result<usize, Failure> {
     let counts = branch.context().entries.iter().map(|entry| branch.messages(entry).map(|m| m.len())).collect();
     let counts: Result<Vec<usize>, _> = counts;
     Ok(counts?.into_iter().sum())

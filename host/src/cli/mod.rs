@@ -11,6 +11,7 @@ mod config;
 mod control;
 mod cores;
 mod demo;
+mod direct;
 mod failure;
 mod file_limit;
 mod find;
@@ -31,6 +32,7 @@ mod service;
 mod session;
 mod shell;
 mod text;
+mod undo;
 mod when;
 
 use std::path::PathBuf;
@@ -83,6 +85,8 @@ pub enum Command {
     /// Runs that failed, and plugins that are suspended: look at them, make them again.
     #[command(subcommand)]
     Quarantine(quarantine::Command),
+    /// Take back what a plugin did in a session, by further edits.
+    Undo(undo::UndoArgs),
     /// Look at a session, check it, or append to it; no daemon is needed.
     #[command(subcommand)]
     Session(session::Command),
@@ -140,6 +144,7 @@ fn run(cli: &Cli) -> Result<Outcome, Failure> {
         Command::Resume(args) => control::pause(args, false, cli.config.as_deref(), &mut out),
         Command::Reload => control::reload(cli.config.as_deref(), &mut out),
         Command::Quarantine(command) => quarantine::run(command, cli.config.as_deref(), &mut out),
+        Command::Undo(args) => undo::run(args, cli.config.as_deref(), &mut out),
         Command::Session(command) => session::run(command, cli.config.as_deref(), &mut out),
         Command::Plugin(command) => plugin::run(command, cli.config.as_deref(), &mut out),
         Command::Config(command) => config::run(command, cli.config.as_deref(), &mut out),

@@ -8,6 +8,7 @@
 
 use pi_session::receipt::{Passing, Receipt};
 use pi_session::tree::EntryIx;
+use pi_session::undo;
 use tracing::warn;
 
 use super::orphans::made_of;
@@ -79,6 +80,7 @@ fn remedy(world: &World, receipt: &Receipt) -> &'static str {
     match receipt.handler.as_str() {
         "on-entry" if is_enabled => "its run is made again, and what is missing continues it",
         "on-entry" => "what did land stays: its plugin is not loaded",
+        undo::HANDLER => "`pi-graft undo` writes the rest",
         _ => "what did land stays: what its run was given is lost too",
     }
 }

@@ -139,7 +139,8 @@ fn refused(refusal: &Refusal) -> Refused {
 }
 
 /// A batch's id: 16 hex digits.
-pub(super) fn batch_id() -> String {
+#[must_use]
+pub fn batch_id() -> String {
     random()[..8].iter().map(|byte| format!("{byte:02x}")).collect()
 }
 

@@ -18,6 +18,7 @@ use crate::journal::Batch;
 use super::links::real_path;
 use super::orphans::{edits_what_is_on, read_batch};
 use super::session::{Session, StepError};
+use super::undone::is_undone;
 use super::world::{World, now_ms};
 
 /// How long a fork may take to arrive, milliseconds.
@@ -73,7 +74,8 @@ fn edits_in(here: &Branch, path: &Path, world: &World) -> Result<Vec<Batch>, Ste
     read.map_err(|source| crate::files::FilesError::Io { path: path.into(), source })?;
     let mut found = Vec::new();
     for graft in grafts.all().iter().filter(|graft| edits_what_is_on(here, &tree, graft)) {
-        found.extend(read_batch(graft, &tree, &reading)?);
+        let batch = read_batch(graft, &tree, &reading)?;
+        found.extend(batch.filter(|batch| !is_undone(&grafts, &tree, graft, batch)));
     }
     if let Some(key) = world.at(path, |key, _| key) {
         found.extend(world.journal.pending(key)?.iter().map(|recorded| recorded.batch().clone()));

@@ -36,6 +36,7 @@ pub mod socket;
 pub mod status;
 pub mod step;
 mod suspended;
+mod undone;
 mod unended;
 pub mod watch;
 mod wished;

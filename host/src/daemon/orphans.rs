@@ -22,6 +22,7 @@ use tracing::{info, warn};
 use super::dispatch::batch_id;
 use super::links::Bridge;
 use super::session::{Session, StepError};
+use super::undone::is_undone;
 use super::world::{World, now_ms};
 use crate::journal::{Batch, Handler, Intent};
 
@@ -33,7 +34,7 @@ const NONE: &str = "[]";
 /// The grafts of a session, and what its newest entry told of them.
 #[derive(Default)]
 pub(super) struct Lineage {
-    grafts: Grafts,
+    pub(super) grafts: Grafts,
     news: News,
     passing: Passing,
     /// The receipt of the batch that is whole with the newest entry.
@@ -137,9 +138,9 @@ impl Session {
 
     /// Pi went on beside a graft that it had not loaded.
     fn pass_over(&mut self, here: &Branch, graft: &Graft, again: &mut Vec<Batch>) -> Result<(), StepError> {
-        let Some(batch) = self.batch_of(graft)? else { return Ok(()) };
+        let Some(batch) = self.batch_of(graft)? else { return self.pass_over_undo(here, graft) };
         // Else it is not known yet that it was written: recovery finds it passed over.
-        if !self.is_pending(&batch) {
+        if !self.is_pending(&batch) && !is_undone(&self.lineage.grafts, &self.tree, graft, &batch) {
             self.offer_again(here, batch, again)?;
         }
         Ok(())
@@ -215,6 +216,9 @@ impl Session {
         let there = |graft: &&Graft| edits_what_is_on(here, &self.tree, graft);
         for graft in all.filter(there).copied().collect::<Vec<_>>() {
             let Some(batch) = self.batch_of(&graft)? else { continue };
+            if is_undone(&self.lineage.grafts, &self.tree, &graft, &batch) {
+                continue;
+            }
             self.offer_edits(here, &batch, "on the branch that Pi went to", again)?;
         }
         Ok(())

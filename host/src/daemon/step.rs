@@ -110,6 +110,7 @@ impl Session {
             self.absorb(world, done)?;
         }
         self.drop_made_for_orphans(world)?;
+        self.drop_undone(world)?;
         // A Pi that asks does not wait for what failed before.
         let named = std::mem::take(&mut bell.redo);
         let again =

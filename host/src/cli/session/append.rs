@@ -2,7 +2,6 @@
 
 use std::io::Read;
 use std::path::{Path, PathBuf};
-use std::time::{Duration, SystemTime, UNIX_EPOCH};
 
 use clap::Args;
 use pi_session::compose::{Composed, compose};
@@ -13,17 +12,12 @@ use pi_session::validate::{DraftLimits, accept_list};
 use serde_json::json;
 
 use super::{File, quiet};
+use crate::cli::direct::{self, Attempt};
 use crate::cli::failure::{Failure, Outcome};
 use crate::cli::open::Opened;
 use crate::cli::out::{Out, say};
-use crate::files::append::{Landed, Mtime, RealDisk, append, complete};
-use crate::files::{FilesError, locate, shown};
-
-/// How often a session that changed under our hands is read and judged anew.
-const TRIES: u32 = 5;
-
-/// How long nobody may have written to a last line without its end, before it is taken for torn.
-const QUIET: Duration = Duration::from_secs(2);
+use crate::daemon::world::{now_ms, random};
+use crate::files::append::Landed;
 
 /// Arguments of `session append`.
 #[derive(Debug, Args)]
@@ -56,14 +50,8 @@ impl Append {
             Ok(drafts) => drafts,
             Err(refusals) => return tell(&Answer::Refused(refusals), out),
         };
-        for _ in 0..TRIES {
-            match self.attempt(&path, &drafts, config) {
-                Err(Attempt::Changed) => continue,
-                Err(Attempt::Failed(failure)) => return Err(failure),
-                Ok(answer) => return tell(&answer, out),
-            }
-        }
-        Err(Failure::problem(format!("{}: somebody keeps writing to it; nothing was written", shown(&path))))
+        let answer = direct::retried(&path, || self.attempt(&path, &drafts, config))?;
+        tell(&answer, out)
     }
 
     fn read_drafts(&self) -> Result<String, Failure> {
@@ -77,11 +65,7 @@ impl Append {
 
     /// Reads the session as it is now, judges, and writes if it still is so (S12.8).
     fn attempt(&self, path: &Path, drafts: &[Draft], config: Option<&Path>) -> Result<Answer, Attempt> {
-        let opened = Opened::session(path)?;
-        if !opened.ends_line && !is_quiet(&opened) {
-            let message = format!("{}: S2.4: its last line is still being written; try again", shown(path));
-            return Err(Failure::Problem(message).into());
-        }
+        let opened = direct::open(path)?;
         let branch = opened.branch(self.leaf.as_deref())?;
         let accepted = match accept_list(&branch, drafts, DraftLimits::default()) {
             Ok(accepted) => accepted,
@@ -96,7 +80,7 @@ impl Append {
             return Ok(Answer::Composed(composed));
         }
         quiet::not_bridged(path, opened.reading.id(), config)?;
-        let landed = write(&opened, &composed)?;
+        let landed = direct::write(&opened, composed.bytes())?;
         Ok(Answer::Appended(composed, landed))
     }
 
@@ -109,63 +93,6 @@ impl Append {
             say(format!("note: Pi would go on from {last}; behind this, it goes on from what is appended to {parent}"));
         }
     }
-}
-
-/// Why an attempt came to nothing.
-enum Attempt {
-    /// Somebody wrote meanwhile: read and judge anew.
-    Changed,
-    Failed(Failure),
-}
-
-impl From<Failure> for Attempt {
-    fn from(failure: Failure) -> Attempt {
-        Attempt::Failed(failure)
-    }
-}
-
-impl From<FilesError> for Attempt {
-    fn from(error: FilesError) -> Attempt {
-        match error {
-            FilesError::Changed { .. } => Attempt::Changed,
-            other => Attempt::Failed(other.into()),
-        }
-    }
-}
-
-/// Nobody wrote for a while: a line without its end will not be completed any more.
-fn is_quiet(opened: &Opened) -> bool {
-    let modified = opened.reading.metadata().and_then(|meta| meta.modified());
-    modified.is_ok_and(|time| time.elapsed().is_ok_and(|since| since >= QUIET))
-}
-
-fn write(opened: &Opened, composed: &Composed) -> Result<Landed, FilesError> {
-    let mut bytes = composed.bytes();
-    if !opened.ends_line {
-        bytes.insert(0, b'\n');
-    }
-    let mtime = if locate::is_newest(&opened.path) { Mtime::Move } else { Mtime::Keep };
-    match append(&RealDisk, &opened.path, opened.place, &bytes, mtime) {
-        Err(FilesError::Torn { offset, .. }) if complete(&RealDisk, &opened.path, offset, &bytes)? => {
-            Ok(Landed { offset, between: offset - opened.place.len })
-        }
-        other => other,
-    }
-}
-
-fn now_ms() -> i64 {
-    let since = SystemTime::now().duration_since(UNIX_EPOCH).unwrap_or_default();
-    i64::try_from(since.as_millis()).unwrap_or(i64::MAX)
-}
-
-fn random() -> [u8; 16] {
-    let mut bytes = [0; 16];
-    #[expect(
-        clippy::expect_used,
-        reason = "a system without randomness cannot give ids; there is nothing to go on with"
-    )]
-    getrandom::fill(&mut bytes).expect("the system gives random bytes");
-    bytes
 }
 
 fn tell(answer: &Answer, out: &mut Out) -> Result<Outcome, Failure> {

@@ -7,7 +7,7 @@ mod fork;
 mod list;
 mod migrate;
 mod plan;
-mod quiet;
+pub(super) mod quiet;
 mod remove;
 mod shape;
 mod show;

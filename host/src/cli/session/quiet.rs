@@ -31,7 +31,7 @@ pub(super) fn check(path: &Path, reading: &Reading, config: Option<&Path>, force
 ///
 /// # Errors
 /// [`Failure::Problem`] if one has.
-pub(super) fn not_bridged(path: &Path, file: FileId, config: Option<&Path>) -> Result<(), Failure> {
+pub(in crate::cli) fn not_bridged(path: &Path, file: FileId, config: Option<&Path>) -> Result<(), Failure> {
     let Some(mut daemon) = Client::connect(&Config::find(config)?)? else { return Ok(()) };
     let status: Status = daemon.ask(&Request::Status { all: false })?;
     let is_it = |path: &Path| std::fs::symlink_metadata(path).is_ok_and(|meta| FileId::of(&meta) == file);
