@@ -3,13 +3,14 @@
 //! Small rooms: [`locate`] finds them (S1), [`network`] says where other hosts write too, [`tail`] reads the whole lines
 //! that arrived (S2.4), [`append`] holds the only function that writes to one, by the system calls of [`disk`]; [`whole`]
 //! makes, replaces and removes whole ones for the user's own commands, [`trash`] is where they go, [`scratch`] is a session
-//! that nobody else sees, [`named`] gives a whole file its name, [`lock`] keeps two daemons apart. Everything else in the program asks these.
+//! that nobody else sees, [`named`] gives a whole file its name, `backup` keeps what was there before, [`lock`] keeps two daemons apart. Everything else in the program asks these.
 //!
 //! A session file is only ever opened for reading, with `O_APPEND`, or as a new one: nothing here can truncate one.
 
 #![expect(clippy::disallowed_types, reason = "this is the room that opens session files, for reading or with O_APPEND")]
 
 pub mod append;
+mod backup;
 pub mod disk;
 pub mod locate;
 pub mod lock;

@@ -12,13 +12,14 @@ use std::os::unix::fs::{MetadataExt, OpenOptionsExt, PermissionsExt, fchown};
 use std::path::{Path, PathBuf};
 
 use super::append::{Place, open_locked};
+use super::backup::{Backup, Link};
 use super::named::{sync_dir, take_free_name};
 use super::tail::Reading;
 use super::{FileId, FilesError, shown};
 use pi_session::tree::Source;
 
 /// Bytes that are in memory at a time while a file is copied.
-const PIECE: usize = 1 << 20;
+pub(super) const PIECE: usize = 1 << 20;
 /// The rights of a file that only its owner reads and writes.
 const OWNER: u32 = 0o600;
 /// What the name of a file ends in that is still being written; no session's does (S13.5).
@@ -67,7 +68,7 @@ fn appear<E: From<FilesError>>(
 
 /// Writes a new file, with a last step, under a name that does not last. Until then it is for its owner's eyes only. Half a
 /// file is not left behind.
-fn create_as<E: From<FilesError>>(
+pub(super) fn create_as<E: From<FilesError>>(
     path: &Path,
     finish: impl FnOnce(&File) -> io::Result<()>,
     write: impl FnOnce(&mut dyn Write) -> Result<(), E>,
@@ -91,7 +92,7 @@ fn create_as<E: From<FilesError>>(
 }
 
 /// Owner, rights and time of the file that it is to replace: whoever could go on with that one can go on with this one.
-fn in_place_of(file: &File, old: &Metadata) -> io::Result<()> {
+pub(super) fn in_place_of(file: &File, old: &Metadata) -> io::Result<()> {
     let meta = file.metadata()?;
     if (meta.uid(), meta.gid()) != (old.uid(), old.gid()) {
         fchown(file, Some(old.uid()), Some(old.gid()))?;
@@ -144,36 +145,56 @@ pub fn replace<E: From<FilesError>>(
     place: Place,
     write: impl FnOnce(&mut dyn Write) -> Result<(), E>,
 ) -> Result<PathBuf, E> {
+    replace_by(&|from, to| std::fs::hard_link(from, to), path, place, write)
+}
+
+fn replace_by<E: From<FilesError>>(
+    link: Link<'_>,
+    path: &Path,
+    place: Place,
+    write: impl FnOnce(&mut dyn Write) -> Result<(), E>,
+) -> Result<PathBuf, E> {
     let old = open_locked(path)?;
     let meta = unchanged(&old, path, place)?;
-    let beside = with_suffix(path, NEW);
-    // The lock is ours, so it is what a killed migration left.
-    if std::fs::symlink_metadata(&beside).is_ok_and(|meta| meta.is_file()) {
-        std::fs::remove_file(&beside).map_err(FilesError::io(&beside))?;
-    }
+    let beside = beside(path, NEW)?;
     create_as(&beside, |file| in_place_of(file, &meta), write)?;
-    let replaced = back_up(path).and_then(|backup| swap(&old, path, place, &beside, backup));
+    let replaced = Backup::of(&old, path, place, link).and_then(|backup| swap(&old, path, place, &beside, backup));
     if replaced.is_err() {
         let _ = std::fs::remove_file(&beside);
     }
     Ok(replaced?)
 }
 
+/// A name beside a session's that nothing has. The session's lock is ours, so what has it was left by a killed migration.
+pub(super) fn beside(path: &Path, suffix: &str) -> Result<PathBuf, FilesError> {
+    let beside = with_suffix(path, suffix);
+    if std::fs::symlink_metadata(&beside).is_ok_and(|meta| meta.is_file()) {
+        std::fs::remove_file(&beside).map_err(FilesError::io(&beside))?;
+    }
+    Ok(beside)
+}
+
 /// Renames the new file over the old one. Where somebody wrote to the old one meanwhile, that one is the session still.
-fn swap(old: &File, path: &Path, place: Place, beside: &Path, backup: PathBuf) -> Result<PathBuf, FilesError> {
+fn swap(old: &File, path: &Path, place: Place, beside: &Path, backup: Backup) -> Result<PathBuf, FilesError> {
     let new = std::fs::symlink_metadata(beside).map_err(FilesError::io(beside))?;
     let renamed = unchanged(old, path, place)
         .and_then(|_| std::fs::rename(beside, path).and_then(|()| sync_dir(path)).map_err(FilesError::io(path)));
-    if let Err(error) = renamed {
-        forget(&backup);
-        return Err(error);
+    match renamed {
+        Ok(()) => look_back(old, path, place, &new, backup),
+        Err(error) => {
+            backup.forget(old);
+            Err(error)
+        }
     }
-    // Whoever had opened the old file before it was renamed over wrote to what is the backup now.
-    if old.metadata().is_ok_and(|meta| meta.len() == place.len) {
-        Ok(backup)
-    } else {
-        Err(put_back(path, &new, &backup))
+}
+
+/// Whoever had opened the old file before it was renamed over may have written to it since.
+fn look_back(old: &File, path: &Path, place: Place, new: &Metadata, backup: Backup) -> Result<PathBuf, FilesError> {
+    if !old.metadata().is_ok_and(|meta| meta.len() != place.len) {
+        return Ok(backup.path);
     }
+    backup.catch_up(old, place.len)?;
+    Err(put_back(path, new, &backup.path))
 }
 
 /// The old file in its place again, unless somebody wrote to the new one too: then it stays beside it.
@@ -186,27 +207,6 @@ fn put_back(path: &Path, new: &Metadata, backup: &Path) -> FilesError {
     }
     let source = io::Error::other("somebody wrote to it while it was replaced; what came stands at the backup's end");
     FilesError::Io { path: backup.to_path_buf(), source }
-}
-
-/// Takes a backup's name away that is not needed, if it is not the file's only one.
-fn forget(backup: &Path) {
-    if std::fs::symlink_metadata(backup).is_ok_and(|meta| meta.nlink() > 1) {
-        let _ = std::fs::remove_file(backup);
-    }
-}
-
-/// Gives the old file a second name, one that no session has.
-fn back_up(path: &Path) -> Result<PathBuf, FilesError> {
-    for number in 1..1000 {
-        let suffix = if number == 1 { ".bak".to_owned() } else { format!(".bak{number}") };
-        let backup = with_suffix(path, &suffix);
-        match std::fs::hard_link(path, &backup) {
-            Ok(()) => return Ok(backup),
-            Err(e) if e.kind() == io::ErrorKind::AlreadyExists => {}
-            Err(source) => return Err(FilesError::Io { path: backup, source }),
-        }
-    }
-    Err(FilesError::Io { path: path.to_path_buf(), source: io::Error::other("there are 999 backups of it already") })
 }
 
 /// Deletes the session at `path`, if it still is what `place` says.
@@ -328,41 +328,107 @@ mod tests {
 
     #[test]
     fn who_writes_while_the_new_one_is_written_keeps_the_old_one() {
-        let (dir, path, place) = session();
-        let replaced = replace(&path, place, |to| {
-            more(&path);
-            write_new(to)
-        });
-        assert!(matches!(replaced, Err(FilesError::Changed { .. })), "{replaced:?}");
-        assert_eq!((text(&path).as_str(), names(&dir)), ("old and more", vec!["a.jsonl".into()]));
+        for link in LINKS {
+            let (dir, path, place) = session();
+            let replaced = replace_by(link, &path, place, |to| {
+                more(&path);
+                write_new(to)
+            });
+            assert!(matches!(replaced, Err(FilesError::Changed { .. })), "{replaced:?}");
+            assert_eq!((text(&path).as_str(), names(&dir)), ("old and more", vec!["a.jsonl".into()]));
+        }
     }
 
-    /// The backup, and the new file's metadata.
-    fn renamed_over(path: &Path) -> (PathBuf, Metadata) {
-        let backup = back_up(path).expect("backed up");
-        std::fs::remove_file(path).expect("renamed over");
-        std::fs::write(path, "the new one").expect("renamed over");
-        (backup, std::fs::metadata(path).expect("there"))
+    fn linked(from: &Path, to: &Path) -> io::Result<()> {
+        std::fs::hard_link(from, to)
     }
 
-    /// Between the last look and the rename: whoever opened the file before writes to the backup.
+    /// What a file system says that has no hard links: FAT, and many that are not of this machine.
+    fn no_links(_: &Path, _: &Path) -> io::Result<()> {
+        Err(rustix::io::Errno::PERM.into())
+    }
+
+    fn not_supported(_: &Path, _: &Path) -> io::Result<()> {
+        Err(rustix::io::Errno::OPNOTSUPP.into())
+    }
+
+    const LINKS: [Link<'_>; 3] = [&linked, &no_links, &not_supported];
+
+    #[test]
+    fn the_old_one_is_kept_as_it_was_also_where_there_are_no_hard_links() {
+        for link in LINKS {
+            let (dir, path, place) = session();
+            let modified = || std::fs::metadata(&path).and_then(|meta| meta.modified()).expect("its time");
+            let time = modified();
+            std::fs::write(dir.path().join("a.jsonl.bak"), "an older one").expect("written");
+            std::fs::write(dir.path().join("a.jsonl.pi-graft-old"), "half of o").expect("left by a killed one");
+            let backup = replace_by(link, &path, place, write_new).expect("replaced");
+            assert_eq!(backup, dir.path().join("a.jsonl.bak2"));
+            assert_eq!((text(&path).as_str(), text(&backup).as_str(), modified()), ("the new one", "old", time));
+            let meta = std::fs::metadata(&backup).expect("there");
+            assert_eq!((meta.mode() & 0o777, meta.modified().expect("its time"), meta.nlink()), (0o600, time, 1));
+            let left = names(&dir).into_iter().filter(|name| name.contains("pi-graft-new")).count();
+            assert_eq!(left, 0);
+        }
+    }
+
+    /// A backup has its name only once it is whole, and until the rename nothing but the backup was made.
+    #[test]
+    fn who_is_killed_before_the_rename_has_the_old_session() {
+        for link in LINKS {
+            let (dir, path, place) = session();
+            let old = open_locked(&path).expect("opened");
+            Backup::of(&old, &path, place, link).expect("backed up");
+            assert_eq!((text(&path).as_str(), text(&dir.path().join("a.jsonl.bak")).as_str()), ("old", "old"));
+            assert_eq!(names(&dir).len(), 2);
+        }
+    }
+
+    /// Between the last look and the rename: whoever opened the file before writes to the old one.
+    struct RenamedOver {
+        old: File,
+        late: File,
+        new: Metadata,
+        backup: Backup,
+    }
+
+    impl RenamedOver {
+        fn at(path: &Path, place: Place, link: Link<'_>) -> RenamedOver {
+            let old = open_locked(path).expect("opened");
+            let late = File::options().append(true).open(path).expect("opened");
+            let backup = Backup::of(&old, path, place, link).expect("backed up");
+            std::fs::remove_file(path).expect("renamed over");
+            std::fs::write(path, "the new one").expect("renamed over");
+            RenamedOver { old, late, new: std::fs::metadata(path).expect("there"), backup }
+        }
+
+        /// Somebody was late, and it is looked once more.
+        fn looked_at(mut self, path: &Path, place: Place) -> FilesError {
+            self.late.write_all(b" and more").expect("written");
+            look_back(&self.old, path, place, &self.new, self.backup).expect_err("somebody wrote")
+        }
+    }
+
     #[test]
     fn who_writes_in_the_moment_of_the_rename_keeps_the_old_one() {
-        let (dir, path, _) = session();
-        let (backup, new) = renamed_over(&path);
-        more(&backup);
-        assert!(matches!(put_back(&path, &new, &backup), FilesError::Changed { .. }));
-        assert_eq!((text(&path).as_str(), names(&dir)), ("old and more", vec!["a.jsonl".into()]));
+        for link in LINKS {
+            let (dir, path, place) = session();
+            let said = RenamedOver::at(&path, place, link).looked_at(&path, place);
+            assert!(matches!(said, FilesError::Changed { .. }), "{said}");
+            assert_eq!((text(&path).as_str(), names(&dir)), ("old and more", vec!["a.jsonl".into()]));
+        }
     }
 
     #[test]
     fn what_two_wrote_to_both_files_is_lost_in_neither() {
-        let (_dir, path, _) = session();
-        let (backup, new) = renamed_over(&path);
-        more(&backup);
-        more(&path);
-        let said = put_back(&path, &new, &backup).to_string();
-        assert!(said.contains("a.jsonl.bak: somebody wrote to it"), "{said}");
-        assert_eq!((text(&path).as_str(), text(&backup).as_str()), ("the new one and more", "old and more"));
+        for link in LINKS {
+            let (dir, path, place) = session();
+            let renamed = RenamedOver::at(&path, place, link);
+            more(&path);
+            let said = renamed.looked_at(&path, place).to_string();
+            assert!(said.contains("a.jsonl.bak: somebody wrote to it"), "{said}");
+            let backup = text(&dir.path().join("a.jsonl.bak"));
+            assert_eq!((text(&path).as_str(), backup.as_str()), ("the new one and more", "old and more"));
+        }
     }
 }
