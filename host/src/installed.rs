@@ -2,19 +2,33 @@
 //!
 //! The record (`installed.json`) pins each to its SHA-256 and to the grants that the user accepted for it: a file that is
 //! not the one that was installed is not loaded, and a grant that was not accepted for it is not given, until `plugin
-//! install` is called again. A copy is written beside the old one and renamed over it, then the record: if the machine
-//! stops in between, the plugin is refused as changed, and installing it again mends that.
-#![expect(clippy::disallowed_methods, reason = "copies of plugins and their record; no session is near")]
+//! install` is called again.
+//!
+//! | the process died | the record says | the file is | what is loaded |
+//! | --- | --- | --- | --- |
+//! | before the record knows of the new one | old | old | old |
+//! | before the copy is renamed over the old one | old, and that new comes | old | old |
+//! | before the record forgets the old one | old, and that new comes | new | new, with the grants that were accepted for it |
+//! | in a removal, before the copy is removed | nothing | there | nothing |
+//!
+//! One process at a time changes anything; whoever reads meanwhile sees one of these lines.
+#![expect(clippy::disallowed_types, reason = "copies of plugins and their record; no session is near")]
 
 use std::collections::BTreeMap;
+use std::fs::File;
 use std::io;
 use std::path::{Path, PathBuf};
 
+use rustix::fs::{FlockOperation, flock};
 use serde::{Deserialize, Serialize};
 use sha2::{Digest, Sha256};
 
+use crate::put::{put, sweep, take_away};
+
 /// The record's file.
 const RECORD: &str = "installed.json";
+/// How often a plugin is read again that is being installed at this moment.
+const TRIES: u32 = 5;
 
 /// What was installed under a name.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
@@ -29,6 +43,28 @@ pub struct Pin {
     /// Where it was copied from.
     pub from: PathBuf,
 }
+
+/// A line of the record.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "camelCase")]
+struct Entry {
+    #[serde(flatten)]
+    pin: Pin,
+    /// The one that is about to take its place.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    next: Option<Pin>,
+}
+
+impl Entry {
+    /// The pin of the file with this digest.
+    fn of(self, digest: &str) -> Result<Pin, String> {
+        let expected = self.pin.sha256.clone();
+        let known = [Some(self.pin), self.next].into_iter().flatten();
+        known.into_iter().find(|pin| pin.sha256 == digest).ok_or(expected)
+    }
+}
+
+type Record = BTreeMap<String, Entry>;
 
 /// Why an installed plugin cannot be had.
 #[derive(Debug, thiserror::Error)]
@@ -92,6 +128,10 @@ impl Installed {
     /// # Errors
     /// [`InstalledError`] if the record cannot be read.
     pub fn list(&self) -> Result<BTreeMap<String, Pin>, InstalledError> {
+        Ok(self.read()?.into_iter().map(|(name, entry)| (name, entry.pin)).collect())
+    }
+
+    fn read(&self) -> Result<Record, InstalledError> {
         let path = self.dir.join(RECORD);
         match std::fs::read(&path) {
             Ok(text) => serde_json::from_slice(&text).map_err(|source| InstalledError::Record { path, source }),
@@ -105,28 +145,49 @@ impl Installed {
     /// # Errors
     /// [`InstalledError::Unknown`], [`InstalledError::Changed`], or the file cannot be read.
     pub fn open(&self, name: &str) -> Result<(Vec<u8>, Pin), InstalledError> {
-        let pin = self.list()?.remove(name).ok_or_else(|| InstalledError::Unknown(name.to_owned()))?;
-        let path = self.file(name);
-        let bytes = std::fs::read(&path).map_err(|source| InstalledError::Io { path: path.clone(), source })?;
-        let found = digest(&bytes);
-        if found == pin.sha256 {
-            return Ok((bytes, pin));
+        let entry = || self.read()?.remove(name).ok_or_else(|| InstalledError::Unknown(name.to_owned()));
+        let (path, mut seen) = (self.file(name), entry()?);
+        for _ in 0..TRIES {
+            let read = std::fs::read(&path);
+            // It may have been installed anew, or removed, since the record was read.
+            let now = entry()?;
+            if now != std::mem::replace(&mut seen, now.clone()) {
+                continue;
+            }
+            let bytes = read.map_err(|source| InstalledError::Io { path: path.clone(), source })?;
+            let found = digest(&bytes);
+            return match now.of(&found) {
+                Ok(pin) => Ok((bytes, pin)),
+                Err(expected) => Err(InstalledError::Changed { path, expected, found }),
+            };
         }
-        Err(InstalledError::Changed { path, expected: pin.sha256, found })
+        let source = io::Error::other("it is installed anew all the time; try again");
+        Err(InstalledError::Io { path, source })
     }
 
     /// Installs a plugin, in place of the one of that name if there is one; gives that one's pin.
     ///
     /// # Errors
-    /// If it cannot be written.
+    /// If it cannot be written; then the one that was there is as it was.
     pub fn install(&self, name: &str, bytes: &[u8], pin: Pin) -> Result<Option<Pin>, InstalledError> {
-        let mut all = self.list()?;
-        let io = |source| InstalledError::Io { path: self.dir.clone(), source };
-        std::fs::create_dir_all(&self.dir).map_err(io)?;
-        self.replace(&self.file(name), bytes)?;
-        let before = all.insert(name.to_owned(), pin);
-        self.record(&all)?;
+        let _alone = self.alone()?;
+        let mut record = self.read()?;
+        let before = self.announce(&mut record, name, pin.clone())?;
+        self.put(&self.file(name), bytes)?;
+        record.insert(name.to_owned(), Entry { pin, next: None });
+        self.write(&record)?;
         Ok(before)
+    }
+
+    /// Says in the record what is to take the place of the one that is there; gives that one's pin.
+    fn announce(&self, record: &mut Record, name: &str, next: Pin) -> Result<Option<Pin>, InstalledError> {
+        let Some(entry) = record.get(name).cloned() else { return Ok(None) };
+        // Where another one was on its way, it is the file that tells which of them is there.
+        let there = std::fs::read(self.file(name)).map(|bytes| digest(&bytes)).unwrap_or_default();
+        let pin = entry.clone().of(&there).unwrap_or(entry.pin);
+        record.insert(name.to_owned(), Entry { pin: pin.clone(), next: Some(next) });
+        self.write(record)?;
+        Ok(Some(pin))
     }
 
     /// Removes an installed plugin.
@@ -134,31 +195,39 @@ impl Installed {
     /// # Errors
     /// [`InstalledError::Unknown`], or it cannot be removed.
     pub fn remove(&self, name: &str) -> Result<Pin, InstalledError> {
-        let mut all = self.list()?;
-        let pin = all.remove(name).ok_or_else(|| InstalledError::Unknown(name.to_owned()))?;
-        self.record(&all)?;
+        let unknown = || InstalledError::Unknown(name.to_owned());
+        // Where nothing was ever installed, nothing is made to say so.
+        self.read()?.get(name).ok_or_else(unknown)?;
+        let _alone = self.alone()?;
+        let mut record = self.read()?;
+        let entry = record.remove(name).ok_or_else(unknown)?;
+        self.write(&record)?;
         let path = self.file(name);
-        match std::fs::remove_file(&path) {
+        match take_away(&path) {
             Err(source) if source.kind() != io::ErrorKind::NotFound => Err(InstalledError::Io { path, source }),
-            _ => Ok(pin),
+            _ => Ok(entry.pin),
         }
     }
 
-    fn record(&self, all: &BTreeMap<String, Pin>) -> Result<(), InstalledError> {
-        let path = self.dir.join(RECORD);
-        let record = |source| InstalledError::Record { path: path.clone(), source };
-        let text = serde_json::to_string_pretty(all).map_err(record)?;
-        self.replace(&path, (text + "\n").as_bytes())
+    /// Waits until no other process changes anything here, and keeps others off until this is dropped.
+    fn alone(&self) -> Result<File, InstalledError> {
+        let io = |source| InstalledError::Io { path: self.dir.clone(), source };
+        std::fs::create_dir_all(&self.dir).map_err(io)?;
+        let dir = File::open(&self.dir).map_err(io)?;
+        flock(&dir, FlockOperation::LockExclusive).map_err(|error| io(error.into()))?;
+        sweep(&self.dir);
+        Ok(dir)
     }
 
-    /// Writes a file whole, or not at all.
-    fn replace(&self, path: &Path, bytes: &[u8]) -> Result<(), InstalledError> {
-        let fresh = path.with_extension(format!("new-{}", std::process::id()));
-        let done = std::fs::write(&fresh, bytes).and_then(|()| std::fs::rename(&fresh, path));
-        done.map_err(|source| {
-            let _ = std::fs::remove_file(&fresh);
-            InstalledError::Io { path: path.to_owned(), source }
-        })
+    fn write(&self, record: &Record) -> Result<(), InstalledError> {
+        let path = self.dir.join(RECORD);
+        let text = serde_json::to_string_pretty(record);
+        let text = text.map_err(|source| InstalledError::Record { path: path.clone(), source })?;
+        self.put(&path, (text + "\n").as_bytes())
+    }
+
+    fn put(&self, path: &Path, bytes: &[u8]) -> Result<(), InstalledError> {
+        put(path, bytes).map_err(|source| InstalledError::Io { path: path.to_owned(), source })
     }
 }
 
@@ -197,6 +266,61 @@ mod tests {
         assert!(matches!(error, InstalledError::Changed { .. }) && error.to_string().contains("plugin install"));
         store.install("p", b"evil", pin(b"evil")).expect("accepted");
         assert_eq!(store.open("p").expect("there").0, b"evil");
+    }
+
+    #[test]
+    fn killed_at_each_step_the_old_one_or_the_new_one_is_there() {
+        let dir = tempfile::tempdir().expect("a folder");
+        let store = Installed::at(dir.path());
+        store.install("p", b"old", pin(b"old")).expect("installed");
+        let wider = |bytes: &[u8]| Pin { grants: vec!["session:raw".into()], ..pin(bytes) };
+        let opened = || store.open("p").map(|(bytes, pin)| (bytes, pin.grants)).expect("one of them");
+        let mut record = store.read().expect("the record");
+        store.announce(&mut record, "p", wider(b"new")).expect("the first step");
+        assert_eq!(opened(), (b"old".to_vec(), pin(b"old").grants), "as if nothing had happened");
+        store.put(&store.file("p"), b"new").expect("the second step");
+        assert_eq!(opened(), (b"new".to_vec(), wider(b"new").grants), "what was accepted for it, and no other");
+        std::fs::write(store.file("p"), b"evil").expect("written");
+        assert!(matches!(store.open("p"), Err(InstalledError::Changed { .. })));
+        store.put(&store.file("p"), b"new").expect("as it was");
+        std::fs::write(dir.path().join("p.wasm.new-0123"), b"ne").expect("half of a copy");
+        assert_eq!(store.install("p", b"newer", pin(b"newer")).expect("installed"), Some(wider(b"new")));
+        assert_eq!(opened().0, b"newer");
+        let names = std::fs::read_dir(dir.path()).expect("the folder").map(|entry| entry.expect("a file").file_name());
+        assert_eq!(names.count(), 2, "the copy and the record");
+        // A removal that was killed before the copy went.
+        store.remove("p").expect("removed");
+        std::fs::write(store.file("p"), b"newer").expect("still there");
+        assert!(matches!(store.open("p"), Err(InstalledError::Unknown(_))));
+        store.install("p", b"again", pin(b"again")).expect("installed");
+        assert_eq!(opened().0, b"again");
+    }
+
+    #[test]
+    fn two_at_once_both_stay_and_whoever_reads_sees_a_whole_one() {
+        let dir = tempfile::tempdir().expect("a folder");
+        let store = Installed::at(dir.path());
+        store.install("same", b"0", pin(b"0")).expect("installed");
+        std::thread::scope(|scope| {
+            for writer in 0..4 {
+                let store = &store;
+                scope.spawn(move || {
+                    for n in 0..10 {
+                        let bytes = format!("{writer} {n}").into_bytes();
+                        store.install(&format!("own-{writer}"), &bytes, pin(&bytes)).expect("installed");
+                        store.install("same", &bytes, pin(&bytes)).expect("installed");
+                    }
+                });
+            }
+            for _ in 0..100 {
+                match store.open("same") {
+                    Ok((bytes, of)) => assert_eq!(digest(&bytes), of.sha256),
+                    Err(error) => assert!(error.to_string().contains("try again"), "{error}"),
+                }
+            }
+        });
+        assert_eq!(store.list().expect("the record").len(), 5);
+        (0..4).for_each(|writer| assert_eq!(store.open(&format!("own-{writer}")).expect("there").0.len(), 3));
     }
 
     #[test]

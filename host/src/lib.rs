@@ -13,6 +13,7 @@ pub mod journal;
 pub mod making;
 pub mod models;
 pub mod pi;
+pub mod put;
 pub mod replay;
 pub mod sandbox;
 pub mod shipped;

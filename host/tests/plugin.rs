@@ -1,8 +1,9 @@
 //! `pi-graft plugin …` as a user meets it: made, looked at, installed, pinned, removed.
 
 use std::fs;
+use std::os::unix::fs::PermissionsExt;
 use std::path::{Path, PathBuf};
-use std::process::Output;
+use std::process::{Output, Stdio};
 
 use serde_json::{Value, json};
 
@@ -177,4 +178,36 @@ fn a_new_folder_says_how_to_go_on_and_what_is_missing() {
     let said = home.fails(1, &["plugin", "build", "my-plugin"]);
     assert!(said.contains("install Node 20 or newer"), "{said}");
     assert!(home.fails(1, &["plugin", "build"]).contains("plugin new"));
+}
+
+/// The cache of compiled code may be lost at any time, and never keeps a plugin from being used.
+#[test]
+fn a_cache_that_cannot_be_used_or_trusted_costs_time_and_nothing_else() {
+    let home = Home::new();
+    fs::write(home.path(".cache"), "a file").expect("written");
+    let output = home.run(&["plugin", "check", &scripted()]);
+    assert!(output.status.success() && said(&output).contains("compiled each time"), "{}", said(&output));
+    fs::remove_file(home.path(".cache")).expect("removed");
+    let dir = home.path(".cache/pi-graft/compiled");
+    fs::create_dir_all(&dir).expect("made");
+    fs::set_permissions(&dir, fs::Permissions::from_mode(0o777)).expect("open to all");
+    let output = home.run(&["plugin", "check", &scripted()]);
+    assert!(output.status.success() && said(&output).contains("only you can write to"), "{}", said(&output));
+    assert_eq!(fs::read_dir(&dir).expect("the cache").count(), 0, "nothing is put there, and nothing taken from there");
+}
+
+/// Two terminals: what one installs and removes does not undo what the other does.
+#[test]
+fn two_that_install_at_once_are_both_heard() {
+    let home = Home::new();
+    let names: Vec<String> = (0..6).map(|n| format!("p-{n}")).collect();
+    let install = |name: &String| {
+        let mut command = home.command(&["plugin", "install", &scripted(), "--name", name]);
+        command.stdout(Stdio::null()).spawn().expect("it runs")
+    };
+    let running: Vec<_> = names.iter().map(install).collect();
+    running.into_iter().for_each(|mut child| assert!(child.wait().expect("it ends").success()));
+    let list = home.json(&["plugin", "list", "--json"]);
+    let installed = list.as_array().expect("a list").iter().filter(|row| row["from"] == "installed");
+    assert_eq!(installed.map(|row| row["name"].as_str().expect("a name")).collect::<Vec<_>>(), names);
 }

@@ -7,7 +7,7 @@ use std::fs;
 use std::path::{Path, PathBuf};
 
 /// Each room, and the rooms that it may name: only such as stand above it. The command line may name them all.
-const ROOMS: [(&str, &[&str]); 16] = [
+const ROOMS: [(&str, &[&str]); 17] = [
     ("sandbox", &[]),
     ("files", &[]),
     ("pi", &[]),
@@ -15,7 +15,8 @@ const ROOMS: [(&str, &[&str]); 16] = [
     ("steps", &[]),
     ("wire", &[]),
     ("models", &["config"]),
-    ("installed", &[]),
+    ("put", &[]),
+    ("installed", &["put"]),
     ("making", &[]),
     ("shipped", &["sandbox", "config", "installed"]),
     ("journal", &["files"]),
@@ -37,6 +38,7 @@ const ROOMS: [(&str, &[&str]); 16] = [
             "demo",
             "replay",
             "wire",
+            "put",
             "installed",
             "making",
             "models",

@@ -3,7 +3,7 @@
 //   node sdk/tool.mjs build     src/plugin.ts to NAME.wasm, a component without WASI
 //   node sdk/tool.mjs test      checks the types, then runs test/*.test.ts with Node's own test runner
 import { spawnSync } from "node:child_process";
-import { existsSync, mkdirSync, readFileSync, readdirSync, rmSync, writeFileSync } from "node:fs";
+import { existsSync, mkdirSync, readFileSync, readdirSync, renameSync, rmSync, writeFileSync } from "node:fs";
 import { createRequire } from "node:module";
 import { dirname, join, resolve } from "node:path";
 import { fileURLToPath } from "node:url";
@@ -40,7 +40,10 @@ async function build() {
   const disableFeatures = ["random", "stdio", "clocks", "http", "fetch-event"];
   const witPath = [join(sdk, "wit"), join(sdk, "../wit")].find(existsSync);
   const made = await componentize({ sourcePath: join(out, "stdin.js"), witPath, worldName: "plugin", disableFeatures });
-  writeFileSync(`${name}.wasm`, made.component);
+  // Beside first, then renamed over: a daemon may have the old one in use, and a build may be killed.
+  const whole = join(out, `${name}.wasm`);
+  writeFileSync(whole, made.component);
+  renameSync(whole, `${name}.wasm`);
   console.log(`${name}.wasm: ${made.component.length} bytes`);
 }
 

@@ -291,3 +291,36 @@ fn an_on_settled_run_that_failed_waits_in_quarantine_with_its_notes() {
     until("the thought", || noted(&path, "thought") == ["think"]);
     assert_eq!(quarantine(&stage)["runs"], serde_json::json!([]));
 }
+
+/// No daemon runs: the next run of any kind makes it, and until then the list says so.
+#[test]
+fn without_a_daemon_a_retry_is_kept_for_the_next_run() {
+    let stage = Stage::new(20, "");
+    let one = version(&stage, "one");
+    let failing = plugin("noter", &one, "", &noting(r#"{"trap":true},"#));
+    stage.configure(20, &failing);
+    let path = stage.session("a.jsonl");
+    let mut pi = Talk::begin(&path);
+    let asked = [pi.user("a"), pi.user("b")];
+    pi.assistant("hi");
+    stage.once(&["--closed"]);
+    let found = quarantine(&stage);
+    let id = found["runs"][1]["id"].as_str().expect("an id").to_owned();
+    assert!(done(&stage, &["quarantine", "show", &id]).contains(&asked[1]));
+    // The same component, which does not trap any more: without a word nothing is made again.
+    stage.configure(20, &failing.replace("trap = true", "log = { text = \"well\" }"));
+    stage.once(&["--closed"]);
+    assert_eq!(noted(&path, "note").len(), 0);
+    let said = done(&stage, &["quarantine", "retry", &id]);
+    assert!(said.contains("1 runs are made again by the next `pi-graft run`"), "{said}");
+    let states: Vec<Value> = quarantine(&stage)["runs"].as_array().expect("runs").clone();
+    assert_eq!(states.iter().map(|run| &run["state"]).collect::<Vec<_>>(), ["quarantine", "retry"]);
+    stage.once(&["--closed"]);
+    assert_eq!(noted(&path, "note"), asked[1..]);
+    done(&stage, &["quarantine", "retry", "--all"]);
+    stage.once(&["--closed"]);
+    assert_eq!(quarantine(&stage)["runs"], serde_json::json!([]));
+    assert_eq!(noted(&path, "note"), [asked[1].clone(), asked[0].clone()]);
+    let output = stage.run(&["quarantine", "retry", "nobody"]);
+    assert_eq!(output.status.code(), Some(1), "{output:?}");
+}

@@ -22,6 +22,7 @@ mod grow;
 mod hostile;
 mod idle;
 mod labels;
+mod limit_keys;
 mod live;
 mod misplaced;
 mod oddities;

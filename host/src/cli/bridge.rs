@@ -7,10 +7,10 @@ use clap::{Args, Subcommand};
 use serde_json::json;
 
 use crate::config::Env;
+use crate::put::{put, take_away};
 
 use super::failure::{Failure, Outcome};
 use super::out::Out;
-use super::put::{put, take_away};
 
 /// The extension, as it is shipped.
 const EXTENSION: &str = include_str!("../../bridge/pi-graft.ts");
@@ -103,7 +103,7 @@ fn install(place: &Place, out: &mut Out) -> Result<Outcome, Failure> {
     put(&path, EXTENSION).map_err(|e| at(&path, e))?;
     if let Some(dir) = &place.package {
         let manifest = dir.join("package.json");
-        put(&manifest, &package()).map_err(|e| at(&manifest, e))?;
+        put(&manifest, package()).map_err(|e| at(&manifest, e))?;
     }
     let next = match &place.package {
         Some(dir) => format!("install it with `pi install {}`", dir.display()),

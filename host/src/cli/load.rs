@@ -6,10 +6,10 @@ use std::sync::Arc;
 use tracing::{error, info};
 
 use crate::config::Config;
-use crate::sandbox::{Plugin, Sandbox, SandboxOptions};
+use crate::sandbox::{Plugin, Sandbox, SandboxError, SandboxOptions};
 use crate::shipped;
 
-use super::Failure;
+use super::{Failure, say};
 
 /// Loads plugins into one sandbox.
 pub(super) struct Loader {
@@ -26,9 +26,7 @@ pub(super) struct Loaded {
 
 impl Loader {
     pub(super) fn new() -> Result<Loader, Failure> {
-        let cache_dir = cache_dir().map(|dir| dir.join("pi-graft/compiled"));
-        let options = SandboxOptions { cache_dir, ..SandboxOptions::default() };
-        Ok(Loader { sandbox: Sandbox::new(&options).map_err(Failure::problem)? })
+        Ok(Loader { sandbox: sandbox()? })
     }
 
     /// Loads every enabled plugin; one that cannot be loaded is told and left out.
@@ -58,6 +56,20 @@ impl Loaded {
         let plugins =
             enabled.filter_map(|plugin| find(&self.plugins, &plugin.name).or_else(|| find(before, &plugin.name)));
         Loaded { plugins: plugins.collect(), faults: self.faults }
+    }
+}
+
+/// A sandbox with the cache of compiled plugins. A cache that cannot be used, or trusted, costs the time of compiling and
+/// nothing else: that is said, and it is left alone.
+pub(super) fn sandbox() -> Result<Arc<Sandbox>, Failure> {
+    let cache_dir = cache_dir().map(|dir| dir.join("pi-graft/compiled"));
+    let cached = Sandbox::new(&SandboxOptions { cache_dir, ..SandboxOptions::default() });
+    match cached {
+        Err(error @ (SandboxError::Cache { .. } | SandboxError::CacheNotPrivate { .. })) => {
+            say(format!("note: {error}; it is not used, so plugins are compiled each time"));
+            Sandbox::new(&SandboxOptions::default()).map_err(Failure::problem)
+        }
+        made => made.map_err(Failure::problem),
     }
 }
 

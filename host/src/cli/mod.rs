@@ -24,7 +24,6 @@ mod place;
 mod plugin;
 mod preview;
 mod progress;
-mod put;
 mod quarantine;
 mod replay;
 mod run;

@@ -134,7 +134,7 @@ fn retry(config: &Config, which: Retry, out: &mut Out) -> Result<Outcome, Failur
     let ids = which.ids.clone();
     let (done, when) = match Client::connect(config)? {
         Some(mut daemon) => (daemon.ask::<Retried>(&Request::Retry(which))?, "now"),
-        None => (in_store(open_store(config)?, &which)?, "when the daemon starts"),
+        None => (in_store(open_store(config)?, &which)?, "by the next `pi-graft run`, or `run --once`"),
     };
     let unknown: Vec<_> = ids.iter().filter(|id| !done.runs.contains(id)).collect();
     if out.json {

@@ -83,22 +83,31 @@ impl Cache {
         self.dir.join(format!("{digest}-{:016x}.cwasm", self.compatible))
     }
 
+    /// What is no file is not ours and stays; what is gone meanwhile, another process has removed.
     fn make_room(&self) -> io::Result<()> {
         let mut files = Vec::new();
         for entry in fs::read_dir(&self.dir)? {
             let entry = entry?;
-            let metadata = entry.metadata()?;
-            files.push((metadata.modified()?, metadata.len(), entry.path()));
+            if let Some(metadata) = unless_gone(entry.metadata())?.filter(Metadata::is_file) {
+                files.push((metadata.modified()?, metadata.len(), entry.path()));
+            }
         }
         files.sort_by_key(|(modified, ..)| std::cmp::Reverse(*modified));
         let mut total = 0;
         for (_, bytes, path) in files {
             total += bytes;
             if total > self.max_bytes {
-                fs::remove_file(path)?;
+                unless_gone(fs::remove_file(path))?;
             }
         }
         Ok(())
+    }
+}
+
+fn unless_gone<T>(done: io::Result<T>) -> io::Result<Option<T>> {
+    match done {
+        Err(error) if error.kind() == io::ErrorKind::NotFound => Ok(None),
+        done => done.map(Some),
     }
 }
 

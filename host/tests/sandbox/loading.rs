@@ -109,4 +109,8 @@ fn the_cache_stays_within_its_size() {
         SandboxOptions { cache_dir: Some(dir.path().join("cache")), cache_bytes: 1, ..SandboxOptions::default() };
     Sandbox::new(&options).expect("a sandbox").load(source("p", &ALL, &json!({}))).expect("it loads");
     assert_eq!(fs::read_dir(dir.path().join("cache")).expect("the cache").count(), 0);
+    // What is no file of ours is in nobody's way.
+    fs::create_dir(dir.path().join("cache/0-somebody's")).expect("made");
+    Sandbox::new(&options).expect("a sandbox").load(source("p", &ALL, &json!({}))).expect("it loads");
+    assert_eq!(fs::read_dir(dir.path().join("cache")).expect("the cache").count(), 1);
 }

@@ -6,6 +6,7 @@ use clap::Args;
 use serde_json::json;
 
 use crate::making;
+use crate::put::put;
 use crate::sandbox::componentize;
 
 use crate::cli::failure::{Failure, Outcome};
@@ -43,7 +44,7 @@ pub(super) fn component(dir: &Path) -> Result<(PathBuf, u64), Failure> {
         return Ok((built.component, bytes.len() as u64));
     }
     let component = componentize(&bytes).map_err(Failure::problem)?;
-    #[expect(clippy::disallowed_methods, reason = "what was built, beside its sources; no session")]
-    std::fs::write(&built.component, &component)?;
+    // A daemon may have it in use.
+    put(&built.component, &component)?;
     Ok((built.component, component.len() as u64))
 }

@@ -33,8 +33,11 @@ pub(super) fn run(config: Option<&Path>, out: &mut Out) -> Result<Outcome, Failu
 }
 
 fn rows(installed: &Installed) -> Result<Vec<Row>, InstalledError> {
-    let all = installed.list()?.into_iter();
-    Ok(all.map(|(name, pin)| (name.clone(), pin, installed.open(&name).err())).collect())
+    let row = |(name, pin): (String, Pin)| match installed.open(&name) {
+        Ok((_, pin)) => (name, pin, None),
+        Err(fault) => (name, pin, Some(fault)),
+    };
+    Ok(installed.list()?.into_iter().map(row).collect())
 }
 
 fn in_json((name, pin, fault): &Row) -> Value {

@@ -9,16 +9,15 @@ mod remove;
 
 use std::io::IsTerminal;
 use std::path::Path;
-use std::sync::Arc;
 
 use clap::Subcommand;
 
 use crate::config::Env;
 use crate::installed::Installed;
-use crate::sandbox::{Inspection, Limits, Sandbox, SandboxOptions};
+use crate::sandbox::{Inspection, Limits};
 
 use super::failure::{Failure, Outcome};
-use super::load::cache_dir;
+pub(super) use super::load::sandbox;
 use super::out::{Out, grouped, say};
 
 /// What to do with plugins.
@@ -51,12 +50,6 @@ pub(super) fn run(command: &Command, config: Option<&Path>, out: &mut Out) -> Re
 
 /// Bytes of a plugin that takes seconds to compile.
 const LARGE: usize = 2 << 20;
-
-/// A sandbox with the daemon's cache, so that what is compiled here is not compiled again there.
-pub(super) fn sandbox() -> Result<Arc<Sandbox>, Failure> {
-    let cache_dir = cache_dir().map(|dir| dir.join("pi-graft/compiled"));
-    Sandbox::new(&SandboxOptions { cache_dir, ..SandboxOptions::default() }).map_err(Failure::problem)
-}
 
 /// Looks at a plugin. Somebody who waits for a large one is told.
 fn inspect(bytes: &[u8], with: &check::With) -> Result<Inspection, Failure> {

@@ -10,10 +10,10 @@ use clap::{Args, Subcommand};
 use serde_json::json;
 
 use crate::config::{Config, Env};
+use crate::put::{put, take_away};
 
 use super::failure::{Failure, Outcome};
 use super::out::Out;
-use super::put::{put, take_away};
 use unit::{Manager, Unit};
 
 /// What to do with the service.
