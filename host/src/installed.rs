@@ -148,7 +148,7 @@ impl Installed {
         let entry = || self.read()?.remove(name).ok_or_else(|| InstalledError::Unknown(name.to_owned()));
         let (path, mut seen) = (self.file(name), entry()?);
         for _ in 0..TRIES {
-            let read = std::fs::read(&path);
+            let read = component_at(&path);
             // It may have been installed anew, or removed, since the record was read.
             let now = entry()?;
             if now != std::mem::replace(&mut seen, now.clone()) {
@@ -183,7 +183,7 @@ impl Installed {
     fn announce(&self, record: &mut Record, name: &str, next: Pin) -> Result<Option<Pin>, InstalledError> {
         let Some(entry) = record.get(name).cloned() else { return Ok(None) };
         // Where another one was on its way, it is the file that tells which of them is there.
-        let there = std::fs::read(self.file(name)).map(|bytes| digest(&bytes)).unwrap_or_default();
+        let there = component_at(&self.file(name)).map(|bytes| digest(&bytes)).unwrap_or_default();
         let pin = entry.clone().of(&there).unwrap_or(entry.pin);
         record.insert(name.to_owned(), Entry { pin: pin.clone(), next: Some(next) });
         self.write(record)?;
@@ -228,6 +228,23 @@ impl Installed {
 
     fn put(&self, path: &Path, bytes: &[u8]) -> Result<(), InstalledError> {
         put(path, bytes).map_err(|source| InstalledError::Io { path: path.to_owned(), source })
+    }
+}
+
+/// Bytes of a component, at most.
+const MOST_BYTES: u64 = 256 << 20;
+
+/// Reads a component. A pipe or a device is none, and would keep whoever reads it for ever.
+///
+/// # Errors
+/// What the system says, or that this can be no component.
+pub fn component_at(path: &Path) -> io::Result<Vec<u8>> {
+    let meta = std::fs::metadata(path)?;
+    match meta.len() {
+        _ if meta.is_dir() => Err(io::ErrorKind::IsADirectory.into()),
+        _ if !meta.is_file() => Err(io::Error::other("not a regular file, so no plugin")),
+        len if len > MOST_BYTES => Err(io::Error::other(format!("{len} bytes: no plugin is so large"))),
+        _ => std::fs::read(path),
     }
 }
 

@@ -5,7 +5,7 @@ use std::path::PathBuf;
 use std::sync::Arc;
 
 use crate::config::{Config, PluginConfig, PluginFrom};
-use crate::installed::{Installed, InstalledError, digest};
+use crate::installed::{Installed, InstalledError, component_at, digest};
 use crate::sandbox::{Limits, LoadError, Plugin, PluginSource, Sandbox};
 
 /// The shipped plugins: name and component.
@@ -158,7 +158,7 @@ pub fn bytes_of(plugin: &PluginConfig) -> Result<Vec<u8>, PluginError> {
             Some((_, bytes)) => Ok(bytes.to_vec()),
             None => installed_bytes(plugin, installed.as_ref()),
         },
-        PluginFrom::Path(path) => std::fs::read(path).map_err(|source| PluginError::Read {
+        PluginFrom::Path(path) => component_at(path).map_err(|source| PluginError::Read {
             name: plugin.name.clone(),
             line: plugin.line,
             path: path.clone(),

@@ -211,3 +211,26 @@ fn two_that_install_at_once_are_both_heard() {
     let installed = list.as_array().expect("a list").iter().filter(|row| row["from"] == "installed");
     assert_eq!(installed.map(|row| row["name"].as_str().expect("a name")).collect::<Vec<_>>(), names);
 }
+
+/// A pipe would be waited for for ever, and a device read until the memory is gone: also by a daemon that reloads.
+#[test]
+fn what_is_no_regular_file_is_no_plugin() {
+    let home = Home::new();
+    let pipe = home.path("pipe.wasm");
+    rustix::fs::mkfifoat(rustix::fs::CWD, &pipe, rustix::fs::Mode::RUSR).expect("a pipe");
+    for odd in [pipe.display().to_string(), "/dev/zero".to_owned()] {
+        assert!(home.fails(1, &["plugin", "check", &odd]).contains("not a regular file"));
+        fs::write(home.path("config.toml"), format!("[[plugin]]\nname = \"odd\"\npath = {odd:?}\n")).expect("written");
+        assert!(home.fails(1, &["--config", "config.toml", "config", "check"]).contains("not a regular file"));
+    }
+}
+
+#[test]
+fn what_is_said_can_be_done() {
+    let home = Home::new();
+    assert!(home.text(&["plugin", "new", "a new one"]).contains("cd 'a new one'"));
+    assert!(home.fails(1, &["plugin", "remove", "auto-compact"]).contains("is shipped"));
+    home.text(&["config", "init"]);
+    assert!(home.fails(1, &["config", "init"]).contains("there is a config already"));
+    assert!(home.text(&["quarantine", "retry", "--all"]).contains("none is made again"));
+}

@@ -203,3 +203,41 @@ fn a_reload_watches_other_roots() {
     until("the graft of an event", || Session::read(&path).customs("note").len() == 2);
     daemon.end();
 }
+
+/// One's own plugin, being worked on: its file is another one, torn for a moment, and good again.
+#[test]
+fn a_plugin_that_was_built_anew_is_taken_with_a_reload_and_a_torn_one_keeps_the_old() {
+    let stage = Stage::new(20, "");
+    let wasm = std::fs::read(concat!(env!("CARGO_MANIFEST_DIR"), "/../tests/guests/prebuilt/scripted.wasm"));
+    let (wasm, file) = (wasm.expect("a guest"), stage.path("mine.wasm"));
+    std::fs::write(&file, &wasm).expect("written");
+    let shared = concat!(env!("CARGO_MANIFEST_DIR"), "/../tests/guests/prebuilt/scripted.wasm");
+    stage.configure(20, &noter().replace(shared, file.to_str().expect("a path")));
+    let daemon = stage.daemon(&["--closed"]);
+    let path = stage.session("a.jsonl");
+    Talk::begin(&path);
+    let mut turns = 0;
+    let mut turn = |digest: &str| {
+        let mut pi = Talk::reopen(&path);
+        pi.user("hello");
+        pi.assistant("hi");
+        turns += 1;
+        until("the graft", || Session::read(&path).customs("note").len() == turns);
+        let receipts = Session::read(&path).customs("pi-graft.run");
+        assert!(receipts[turns - 1].contains(digest), "{digest}: {}", receipts[turns - 1]);
+    };
+    let digest = |answer: &[Value]| answer[0]["plugins"][0]["digest"].as_str().expect("a digest").to_owned();
+    let (_, first) = json(&stage, &["reload"]);
+    turn(&digest(&first));
+    std::fs::write(&file, &wasm[..wasm.len() / 2]).expect("half of it");
+    let (code, torn) = json(&stage, &["reload"]);
+    assert_eq!((code, digest(&torn)), (1, digest(&first)), "{torn:?}");
+    turn(&digest(&first));
+    // One more custom section, empty: another file, and as good a component.
+    std::fs::write(&file, [&wasm[..], &[0, 2, 1, b'x']].concat()).expect("all of it");
+    let (code, fresh) = json(&stage, &["reload"]);
+    assert!(code == 0 && digest(&fresh) != digest(&first), "{fresh:?}");
+    turn(&digest(&fresh));
+    Session::read(&path).assert_sound();
+    daemon.end();
+}

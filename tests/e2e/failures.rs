@@ -312,7 +312,7 @@ fn without_a_daemon_a_retry_is_kept_for_the_next_run() {
     stage.once(&["--closed"]);
     assert_eq!(noted(&path, "note").len(), 0);
     let said = done(&stage, &["quarantine", "retry", &id]);
-    assert!(said.contains("1 runs are made again by the next `pi-graft run`"), "{said}");
+    assert!(said.contains("1 run is made again by the next `pi-graft run`"), "{said}");
     let states: Vec<Value> = quarantine(&stage)["runs"].as_array().expect("runs").clone();
     assert_eq!(states.iter().map(|run| &run["state"]).collect::<Vec<_>>(), ["quarantine", "retry"]);
     stage.once(&["--closed"]);

@@ -1,7 +1,7 @@
 //! `config init`, `config check`, `config schema` and `config show`.
 
 use std::fs::DirBuilder;
-use std::io::Write;
+use std::io::{ErrorKind, Write};
 use std::path::{Path, PathBuf};
 
 use clap::{Args, Subcommand};
@@ -60,7 +60,13 @@ pub(super) fn run(command: &Command, named: Option<&Path>, out: &mut Out) -> Res
 
 fn init(named: Option<&Path>, out: &mut Out) -> Result<Outcome, Failure> {
     let path = named.map_or_else(|| Env::of_process().config_file(), |path| Ok(path.to_path_buf()))?;
-    write_new(&path, SHIPPED).map_err(|e| Failure::problem(format!("{}: {e}", path.display())))?;
+    write_new(&path, SHIPPED).map_err(|e| match e.kind() {
+        ErrorKind::AlreadyExists => Failure::problem(format!(
+            "{}: there is a config already, and it stays as it is; move it away, or name another with --config",
+            path.display()
+        )),
+        _ => Failure::problem(format!("{}: {e}", path.display())),
+    })?;
     if out.json {
         out.line(json!({ "path": path }))?;
     } else {

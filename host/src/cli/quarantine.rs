@@ -140,7 +140,11 @@ fn retry(config: &Config, which: Retry, out: &mut Out) -> Result<Outcome, Failur
     if out.json {
         out.line(serde_json::to_string(&done).map_err(Failure::problem)?)?;
     } else {
-        out.line(format!("{} runs are made again {when}", done.runs.len()))?;
+        match done.runs.len() {
+            0 => out.line("no run that failed is meant, so none is made again")?,
+            1 => out.line(format!("1 run is made again {when}"))?,
+            more => out.line(format!("{more} runs are made again {when}"))?,
+        }
         done.plugins.iter().try_for_each(|plugin| out.line(format!("{plugin} is not suspended any more")))?;
     }
     match unknown.first() {

@@ -127,8 +127,13 @@ impl Config {
     /// [`ConfigError`].
     pub fn load_in(env: &Env, path: &Path) -> Result<Config, ConfigError> {
         let io = |source| ConfigError::Io { path: path.to_path_buf(), source };
-        let text = std::fs::read_to_string(path).map_err(io)?;
+        let bytes = std::fs::read(path).map_err(io)?;
         let path = std::path::absolute(path).map_err(io)?;
+        let text = String::from_utf8(bytes).map_err(|error| {
+            let (good, at) = (String::from_utf8_lossy(error.as_bytes()), error.utf8_error().valid_up_to());
+            let message = "this is no UTF-8: save the file as UTF-8".to_owned();
+            ConfigError::Faults { path: path.clone(), faults: vec![Fault::at(&good, at, String::new(), message)] }
+        })?;
         Config::parse(env, Some(&path), &text)
     }
 

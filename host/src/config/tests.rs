@@ -246,3 +246,12 @@ fn a_file_that_is_not_there_is_named() {
     let error = Config::load_in(&env(), Path::new("/nowhere/config.toml")).expect_err("no file");
     assert!(error.to_string().starts_with("/nowhere/config.toml: "), "{error}");
 }
+
+#[test]
+fn what_is_no_utf_8_is_told_with_its_place() {
+    let dir = tempfile::tempdir().expect("a folder");
+    let path = dir.path().join("config.toml");
+    std::fs::write(&path, b"[watch]\nroots = [\"\xc3\xa9\xff\"]\n").expect("written");
+    let error = Config::load_in(&env(), &path).expect_err("no text");
+    assert_eq!(error.to_string(), format!("{}:2:12: this is no UTF-8: save the file as UTF-8", path.display()));
+}

@@ -13,7 +13,7 @@ use std::path::Path;
 use clap::Subcommand;
 
 use crate::config::Env;
-use crate::installed::Installed;
+use crate::installed::{Installed, component_at};
 use crate::sandbox::{Inspection, Limits};
 
 use super::failure::{Failure, Outcome};
@@ -64,7 +64,7 @@ fn installed() -> Result<Installed, Failure> {
 }
 
 fn read(path: &Path) -> Result<Vec<u8>, Failure> {
-    std::fs::read(path).map_err(|error| Failure::problem(format!("{}: {error}", path.display())))
+    component_at(path).map_err(|error| Failure::problem(format!("{}: {error}", path.display())))
 }
 
 /// The line of a config that grants these.

@@ -43,7 +43,13 @@ impl New {
             Lang::TypeScript => (self.dir.display(), "src/plugin.ts", "npm install --ignore-scripts && npm test"),
         };
         out.line(format!("{dir}: the plugin {name}; it begins in {source}, the SDK is in sdk/"))?;
-        out.line(format!("\n  cd {dir}\n  {test}\n  pi-graft plugin build"))?;
+        out.line(format!("\n  cd {}\n  {test}\n  pi-graft plugin build", for_shell(&dir.to_string())))?;
         Ok(Outcome::Done)
     }
+}
+
+/// A word as a shell takes it.
+fn for_shell(word: &str) -> String {
+    let is_plain = |c: char| c.is_alphanumeric() || "/._-".contains(c);
+    if word.chars().all(is_plain) { word.to_owned() } else { format!("'{}'", word.replace('\'', r"'\''")) }
 }

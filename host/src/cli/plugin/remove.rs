@@ -3,6 +3,8 @@
 use clap::Args;
 use serde_json::json;
 
+use crate::shipped::SHIPPED;
+
 use crate::cli::failure::{Failure, Outcome};
 use crate::cli::out::Out;
 
@@ -15,6 +17,13 @@ pub struct Remove {
 
 impl Remove {
     pub(super) fn run(&self, out: &mut Out) -> Result<Outcome, Failure> {
+        if SHIPPED.iter().any(|(shipped, _)| *shipped == self.name) {
+            let message = format!(
+                "{} is shipped with pi-graft; to be without it, take its [[plugin]] out of your config",
+                self.name
+            );
+            return Err(Failure::problem(message));
+        }
         let pin = super::installed()?.remove(&self.name).map_err(Failure::problem)?;
         if out.json {
             out.line(json!({ "name": self.name, "version": pin.version, "sha256": pin.sha256 }))?;
