@@ -36,14 +36,20 @@ impl Home {
 
     /// What is listed, by path.
     fn list(&self, more: &[&str]) -> Vec<Value> {
+        let (code, rows, said) = self.list_some(more);
+        assert_eq!(code, Some(0), "{said}");
+        rows
+    }
+
+    /// The exit code, what is listed, by path, and what is said beside it.
+    fn list_some(&self, more: &[&str]) -> (Option<i32>, Vec<Value>, String) {
         let mut command = Command::new(env!("CARGO_BIN_EXE_pi-graft"));
         command.args(["session", "ls", "--json"]).args(more).env_clear().env("HOME", self.0.path());
         let output = command.output().expect("the binary runs");
-        assert_eq!(output.status.code(), Some(0), "{}", String::from_utf8_lossy(&output.stderr));
         let text = String::from_utf8(output.stdout).expect("text");
         let mut rows: Vec<Value> = text.lines().map(|line| serde_json::from_str(line).expect("JSON")).collect();
         rows.sort_by_key(|row| row["path"].to_string());
-        rows
+        (output.status.code(), rows, String::from_utf8_lossy(&output.stderr).into_owned())
     }
 
     /// Changes what is remembered, its digest with it, as only this program could.
@@ -119,6 +125,40 @@ fn a_session_that_is_gone_is_neither_listed_nor_remembered() {
     fs::copy(home.session(1), home.session(7)).expect("copied");
     assert_eq!(home.list(&[]).len(), 2);
     assert!(!fs::read_to_string(home.cache()).expect("text").contains("/0.jsonl"));
+}
+
+#[test]
+fn a_place_that_cannot_be_looked_into_is_said_and_the_rest_is_listed() {
+    let home = Home::with(&CASES);
+    let (none, place) = (home.path("none"), home.path("no-directory"));
+    fs::write(&place, "").expect("written");
+    let listed = |roots: [&Path; 3]| {
+        let roots = roots.map(|root| format!("{:?}", root.to_str().expect("plain"))).join(", ");
+        fs::write(home.path("config.toml"), format!("[watch]\nroots = [{roots}]\n")).expect("written");
+        home.list_some(&["--config", home.path("config.toml").to_str().expect("plain")])
+    };
+    let sessions = home.path(".pi/agent/sessions");
+    let (code, rows, said) = listed([&none, &place, &sessions]);
+    assert_eq!((code, rows.len()), (Some(1), 2), "{said}");
+    assert!(said.starts_with(&format!("{}: ", place.display())), "{said}");
+    let (code, rows, said) = listed([&none, &none, &sessions]);
+    assert_eq!((code, rows.len(), said.as_str()), (Some(0), 2, ""), "a root may come later");
+}
+
+#[test]
+fn a_session_that_cannot_be_read_is_said_and_the_rest_is_listed() {
+    let home = Home::with(&CASES);
+    fs::set_permissions(home.session(0), fs::Permissions::from_mode(0o000)).expect("set");
+    if fs::File::open(home.session(0)).is_ok() {
+        return; // Root reads everything.
+    }
+    for _ in 0..2 {
+        let (code, rows, said) = home.list_some(&[]);
+        assert_eq!((code, rows.len()), (Some(1), 1), "{said}");
+        assert!(said.starts_with(&format!("{}: ", home.session(0).display())), "{said}");
+    }
+    fs::set_permissions(home.session(0), fs::Permissions::from_mode(0o600)).expect("set");
+    assert_eq!(home.list(&[]).len(), 2, "it is not remembered as no session");
 }
 
 #[test]

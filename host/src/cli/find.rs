@@ -1,5 +1,6 @@
 //! A `FILE` of the command line: a path, a session id, or a unique prefix of one (product.md section 3).
 
+use std::io;
 use std::path::{Path, PathBuf};
 
 use pi_session::Tree;
@@ -28,15 +29,16 @@ pub fn session_file(named: &Path, config: Option<&Path>) -> Result<PathBuf, Fail
     }
     let id = named.to_string_lossy();
     let config = Config::find(config)?;
-    let found = match with_id(&found_below(&config.watch.roots), &id) {
-        found if found.is_empty() => with_id(&found_beside(&config.watch.roots, &std::env::current_dir()?)?, &id),
+    let (roots, trouble) = (&config.watch.roots, &mut say_trouble);
+    let found = match with_id(&found_below(roots, trouble), &id) {
+        found if found.is_empty() => with_id(&found_beside(roots, &std::env::current_dir()?, trouble)?, &id),
         found => found,
     };
     match found.as_slice() {
         [only] => Ok(only.clone()),
         // What is to be said of a directory is said where it is opened.
         [] if named.is_dir() => Ok(named.to_path_buf()),
-        [] => Err(Failure::Usage(none_found(&id, &config.watch.roots))),
+        [] => Err(Failure::Usage(none_found(&id, roots))),
         many => Err(Failure::Usage(many_found(&id, many))),
     }
 }
@@ -70,20 +72,24 @@ fn id_of_header(path: &Path) -> Option<String> {
     tree.header().map(|header| header.id.clone())
 }
 
-/// Every session below the roots, each once; what cannot be read is said and passed over.
-pub(super) fn found_below(roots: &[PathBuf]) -> Vec<Found> {
-    apart(roots).into_iter().flat_map(|root| locate::walk(root, &mut trouble)).collect()
+/// Hears of what cannot be read.
+pub(super) type Trouble<'t> = &'t mut dyn FnMut(&Path, io::Error);
+
+/// Every session below the roots, each once; what cannot be read is passed over and told.
+pub(super) fn found_below(roots: &[PathBuf], trouble: Trouble<'_>) -> Vec<Found> {
+    apart(roots).into_iter().flat_map(|root| locate::walk(root, trouble)).collect()
 }
 
 /// Sessions of a working directory that Pi keeps elsewhere than below the roots (S1.2), none below that place.
-pub(super) fn found_beside(roots: &[PathBuf], cwd: &Path) -> Result<Vec<Found>, Failure> {
+pub(super) fn found_beside(roots: &[PathBuf], cwd: &Path, trouble: Trouble<'_>) -> Result<Vec<Found>, Failure> {
     let dir = Env::of_process().pi_sessions_of(cwd)?;
     let dir_is = place::real_or_same(&dir);
     let is_below = roots.iter().any(|root| dir_is.starts_with(place::real_or_same(root)));
-    Ok(if is_below { Vec::new() } else { locate::list(&dir, &mut trouble) })
+    Ok(if is_below { Vec::new() } else { locate::list(&dir, trouble) })
 }
 
-fn trouble(path: &Path, error: std::io::Error) {
+/// Says so.
+pub(super) fn say_trouble(path: &Path, error: io::Error) {
     say(format!("{}: {error}", shown(path)));
 }
 
@@ -134,7 +140,7 @@ mod tests {
 
     fn found(dir: &tempfile::TempDir, id: &str) -> Vec<String> {
         let name = |path: &PathBuf| path.file_name().expect("a name").to_string_lossy().into_owned();
-        with_id(&found_below(&[dir.path().to_path_buf()]), id).iter().map(name).collect()
+        with_id(&found_below(&[dir.path().to_path_buf()], &mut say_trouble), id).iter().map(name).collect()
     }
 
     #[test]
@@ -144,9 +150,10 @@ mod tests {
         std::os::unix::fs::symlink(dir.path().join("--work--"), &link).expect("linked");
         let roots = [link, dir.path().join("--work--"), dir.path().to_path_buf(), dir.path().to_path_buf()];
         for roots in [&roots[..], &roots[..2], &roots[1..3], &roots[2..]] {
-            assert_eq!(found_below(roots).len(), 1, "{roots:?}");
+            assert_eq!(found_below(roots, &mut say_trouble).len(), 1, "{roots:?}");
         }
-        assert_eq!(found_below(&[dir.path().join("--work--"), dir.path().join("none")]).len(), 1);
+        let roots = [dir.path().join("--work--"), dir.path().join("none")];
+        assert_eq!(found_below(&roots, &mut say_trouble).len(), 1);
     }
 
     #[test]

@@ -14,7 +14,7 @@ pub(super) use self::row::title;
 use self::table::Table;
 use crate::cli::cores::on_all_cores;
 use crate::cli::failure::{Failure, Outcome};
-use crate::cli::find::{found_below, found_beside};
+use crate::cli::find::{found_below, found_beside, say_trouble};
 use crate::cli::out::{Out, say};
 use crate::cli::place;
 use crate::cli::progress::Progress;
@@ -34,13 +34,19 @@ impl Ls {
     pub(super) fn run(&self, config: Option<&Path>, out: &mut Out) -> Result<Outcome, Failure> {
         let config = Config::find(config)?;
         let cwd = self.cwd.as_deref().map(place::real).transpose()?;
-        let mut found = found_below(&config.watch.roots);
+        // A listing from which something is missing is not the listing that was asked for.
+        let mut outcome = Outcome::Done;
+        let mut trouble = |path: &Path, error| {
+            outcome = Outcome::Problems;
+            say_trouble(path, error);
+        };
+        let mut found = found_below(&config.watch.roots, &mut trouble);
         if let Some(cwd) = &cwd {
-            found.extend(found_beside(&config.watch.roots, cwd)?);
+            found.extend(found_beside(&config.watch.roots, cwd, &mut trouble)?);
         }
         let modified = |found: &Found| found.meta.modified().ok();
         found.sort_by(|a, b| modified(b).cmp(&modified(a)).then_with(|| a.path.cmp(&b.path)));
-        let rows = rows(&found);
+        let rows = rows(&found, &mut outcome);
         let of_cwd = |row: &Row| cwd.as_deref().is_none_or(|cwd| row.cwd.as_deref().map(Path::new) == Some(cwd));
         let listed: Vec<(&Found, &Row)> =
             found.iter().zip(&rows).filter_map(|(found, row)| Some((found, row.as_ref()?))).collect();
@@ -53,7 +59,7 @@ impl Ls {
         } else {
             write_text(&listed, &shown, out)?;
         }
-        Ok(Outcome::Done)
+        Ok(outcome)
     }
 }
 
@@ -83,14 +89,17 @@ fn modified_ms(found: &Found) -> Result<i64, Failure> {
     Ok(since.as_millis() as i64)
 }
 
-/// The row of each file; none for what is no session. Only what changed since the last listing is read.
-fn rows(found: &[Found]) -> Vec<Option<Row>> {
+/// The row of each file; none for what is no session, or cannot be read. Only what changed since the last listing is read.
+fn rows(found: &[Found], outcome: &mut Outcome) -> Vec<Option<Row>> {
     let cache = Cache::of_user();
     let mut listing = cache.as_ref().map(Cache::load).unwrap_or_default();
     let new: Vec<&Found> = found.iter().filter(|found| known(&listing, found).is_none()).collect();
     let progress = Progress::of("reading", new.iter().map(|found| found.meta.len()).sum());
     let read = on_all_cores(&new, |found| read(found, &progress));
     drop(progress);
+    if new.iter().zip(&read).any(|(found, row)| row.is_none() && found.path.exists()) {
+        *outcome = Outcome::Problems;
+    }
     let mut rows = read.iter();
     let of = |found: &Found| match known(&listing, found) {
         Some(known) => known.row.clone(),
