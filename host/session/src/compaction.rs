@@ -6,7 +6,8 @@ use crate::branch::{Branch, BranchError};
 use crate::context::{ContextEntry, Shown};
 use crate::entry::{EntryKind, IdIx, Replacement, Role};
 use crate::json::Json;
-use crate::paths::{Files, Place};
+use crate::paths::Files;
+use crate::tree::KeptFile;
 
 /// Pi's two numbers (S10.1, S10.2), tokens.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -215,19 +216,34 @@ impl View<'_> {
     }
 
     fn add_files(&self, files: &mut Files, range: std::ops::Range<usize>) -> Result<(), BranchError> {
+        let mut kept = Vec::new();
         for entry in self.entries.get(range).unwrap_or_default() {
             let facts = self.branch.facts(entry.place);
-            let (from, place) = match (entry.shown, facts.role) {
-                (Shown::Replaced { by }, Role::Assistant) => (by, Place::Replacement),
-                (Shown::AsIs, Role::Assistant) if facts.calls => (entry.place, Place::Message),
-                (Shown::AsIs | Shown::Replaced { .. }, Role::ToolResult) if facts.calls => (entry.place, Place::Nested),
-                _ => continue,
-            };
-            let line = self.branch.text(from)?;
-            let offset = self.branch.facts(from).offset;
-            files.add_line(&line, place).map_err(|reason| BranchError::Changed { offset, reason })?;
+            match (entry.shown, facts.role) {
+                (Shown::Replaced { by }, Role::Assistant) => self.add_files_of(by, files, &mut kept)?,
+                (Shown::AsIs, Role::Assistant) | (Shown::AsIs | Shown::Replaced { .. }, Role::ToolResult)
+                    if facts.calls =>
+                {
+                    self.add_files_of(entry.place, files, &mut kept)?;
+                }
+                _ => {}
+            }
         }
+        // The same few files come again and again.
+        kept.sort_unstable();
+        kept.dedup();
+        kept.into_iter().for_each(|file| files.add(self.branch.tree().path_of(file), file.modified));
         Ok(())
+    }
+
+    /// The files of the entry at a place, from the index; of one that is not in the file, or names too many, from its line.
+    fn add_files_of(&self, place: u32, files: &mut Files, kept: &mut Vec<KeptFile>) -> Result<(), BranchError> {
+        if let Some(known) = self.branch.entry_at(place).and_then(|ix| self.branch.tree().files(ix)) {
+            kept.extend(known);
+            return Ok(());
+        }
+        let (line, facts) = (self.branch.text(place)?, self.branch.facts(place));
+        files.add_line(facts, &line).map_err(|reason| BranchError::Changed { offset: facts.offset, reason })
     }
 }
 

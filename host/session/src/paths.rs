@@ -1,19 +1,56 @@
-//! The files that tool calls name (S10.5), found in one pass over a line.
+//! The files that tool calls name (S10.5): as they stand on a line, and gathered for a plan.
 
+use std::borrow::Cow;
 use std::collections::BTreeSet;
 
-use crate::json::{Json, JsonError};
-use crate::scan::Scan;
+use crate::entry::{Entry, EntryKind, Role};
+use crate::json::{Json, JsonError, Kind};
+use crate::walk::{self, Found, Line};
 
-/// Where in an entry tool calls stand.
-#[derive(Clone, Copy, PartialEq, Eq)]
-pub(crate) enum Place {
-    /// In the blocks of an assistant's message.
-    Message,
-    /// In the blocks that an edit shows instead.
-    Replacement,
-    /// In the record of calls that a tool made itself.
-    Nested,
+/// A file that a call names.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct FileOf<'a> {
+    /// Its path, a string that is not empty.
+    pub path: Json<'a>,
+    /// It was written or edited, not read.
+    pub modified: bool,
+}
+
+impl<'a> FileOf<'a> {
+    /// The file of a call of this tool with this path.
+    pub(crate) fn of(tool: Option<Json<'a>>, path: Option<Json<'a>>) -> Option<FileOf<'a>> {
+        let is_text = |path: &Json<'_>| path.kind() == Kind::String && path.raw().len() > 2;
+        let modified = match tool?.as_str()?.as_ref() {
+            "read" => false,
+            "write" | "edit" => true,
+            _ => return None,
+        };
+        Some(FileOf { path: path.filter(is_text)?, modified })
+    }
+
+    /// The files of the calls that a tool made itself.
+    pub(crate) fn of_nested(nested: Json<'a>) -> Vec<FileOf<'a>> {
+        let calls = nested.get("calls").into_iter().flat_map(Json::items);
+        let of_call = |call: Json<'a>| {
+            let [tool, arguments] = call.get_all(["name", "arguments"]);
+            FileOf::of(tool, arguments?.get("path"))
+        };
+        calls.filter_map(of_call).collect()
+    }
+}
+
+/// The files that an entry's calls name: those of an assistant's blocks, of the record of calls that a tool made itself, or
+/// of the blocks that an edit shows instead.
+pub(crate) fn files<'f, 'a>(entry: &Entry, found: &'f Found<'a>) -> Cow<'f, [FileOf<'a>]> {
+    let [of_message, of_edit] = &found.files;
+    match (entry.kind, entry.role) {
+        (EntryKind::Message, Role::Assistant) => of_message.into(),
+        (EntryKind::Message, Role::ToolResult) => {
+            found.message.and_then(|message| message.nested).map(FileOf::of_nested).unwrap_or_default().into()
+        }
+        (EntryKind::ContextEdit, _) => of_edit.into(),
+        _ => (&[]).into(),
+    }
 }
 
 /// Paths by what was done to them.
@@ -25,27 +62,24 @@ pub(crate) struct Files {
     pub(crate) modified: BTreeSet<String>,
 }
 
-/// The name and the path of a call.
-type Call<'a> = (Option<Json<'a>>, Option<Json<'a>>);
-
 impl Files {
-    /// Adds the files of the calls in an entry, given its line.
-    pub(crate) fn add_line(&mut self, line: &[u8], place: Place) -> Result<(), JsonError> {
-        for (name, path) in calls(line, place)? {
-            self.add(name.and_then(Json::as_str).as_deref(), path);
-        }
-        Ok(())
+    /// Adds one.
+    pub(crate) fn add(&mut self, path: &str, modified: bool) {
+        let set = if modified { &mut self.modified } else { &mut self.read };
+        set.insert(path.to_owned());
     }
 
-    fn add(&mut self, tool: Option<&str>, path: Option<Json<'_>>) {
-        let Some(path) = path.and_then(Json::as_str).filter(|path| !path.is_empty()) else {
-            return;
+    /// Adds those that an entry's calls name, given its line.
+    pub(crate) fn add_line(&mut self, entry: &Entry, line: &[u8]) -> Result<(), JsonError> {
+        let found = match walk::read(line) {
+            Line::Object(_, found) => found,
+            Line::Bad(error, _) => return Err(error),
+            _ => return Err(JsonError { at: 0, what: "not an object" }),
         };
-        match tool {
-            Some("read") => drop(self.read.insert(path.into_owned())),
-            Some("write" | "edit") => drop(self.modified.insert(path.into_owned())),
-            _ => {}
+        for file in files(entry, &found).iter() {
+            file.path.as_str().into_iter().for_each(|path| self.add(&path, file.modified));
         }
+        Ok(())
     }
 
     /// Read and not modified, and modified, each sorted by UTF-16 units.
@@ -59,72 +93,4 @@ impl Files {
 fn by_units(mut paths: Vec<String>) -> Vec<String> {
     paths.sort_by(|a, b| a.encode_utf16().cmp(b.encode_utf16()));
     paths
-}
-
-/// The calls in an entry. Of a name that comes twice the last counts, so a list that comes again begins anew.
-fn calls(line: &[u8], place: Place) -> Result<Vec<Call<'_>>, JsonError> {
-    let outer = if place == Place::Replacement { "replacement" } else { "message" };
-    let mut found = Vec::new();
-    let mut scan = Scan::new(line);
-    member(&mut scan, outer, &mut |scan| {
-        found.clear();
-        match place {
-            Place::Message | Place::Replacement => member(scan, "content", &mut |scan| list(scan, &mut found, true)),
-            Place::Nested => member(scan, "nestedCalls", &mut |scan| {
-                found.clear();
-                member(scan, "calls", &mut |scan| list(scan, &mut found, false))
-            }),
-        }
-    })?;
-    scan.end()?;
-    Ok(found)
-}
-
-/// Steps over a value; if it is an object, `look` consumes the member of that name.
-fn member<'a>(
-    scan: &mut Scan<'a>,
-    name: &str,
-    look: &mut dyn FnMut(&mut Scan<'a>) -> Result<(), JsonError>,
-) -> Result<(), JsonError> {
-    if scan.peek() != Some(b'{') {
-        return scan.value().map(drop);
-    }
-    scan.object(|key, scan| if key.is(name) { look(scan) } else { scan.value().map(drop) })
-}
-
-/// The calls in a list; among an assistant's blocks only those that are calls.
-fn list<'a>(scan: &mut Scan<'a>, found: &mut Vec<Call<'a>>, blocks: bool) -> Result<(), JsonError> {
-    found.clear();
-    if scan.peek() != Some(b'[') {
-        return scan.value().map(drop);
-    }
-    scan.array(|scan| {
-        let (kind, call) = item(scan)?;
-        if !blocks || kind.and_then(Json::as_str).as_deref() == Some("toolCall") {
-            found.push(call);
-        }
-        Ok(())
-    })
-}
-
-/// The type of an item, and the call that it may be.
-fn item<'a>(scan: &mut Scan<'a>) -> Result<(Option<Json<'a>>, Call<'a>), JsonError> {
-    let [mut kind, mut name, mut path] = [None; 3];
-    if scan.peek() != Some(b'{') {
-        scan.value()?;
-        return Ok((kind, (name, path)));
-    }
-    scan.object(|key, scan| {
-        match &*key.name() {
-            b"type" => kind = Some(scan.value()?),
-            b"name" => name = Some(scan.value()?),
-            b"arguments" => {
-                path = None;
-                member(scan, "path", &mut |scan| scan.value().map(|value| path = Some(value)))?;
-            }
-            _ => drop(scan.value()?),
-        }
-        Ok(())
-    })?;
-    Ok((kind, (name, path)))
 }

@@ -5,6 +5,7 @@
 //! no nesting is too deep.
 
 use crate::json::{Json, JsonError, Key, hex4};
+use crate::paths::FileOf;
 use crate::plain;
 use crate::stringify::Names;
 
@@ -21,11 +22,13 @@ pub(crate) struct Scan<'a> {
     counting: bool,
     /// A text with bytes that are not UTF-8 was passed.
     lossy: bool,
+    /// Files of the calls that were passed, for whoever walks to note and take.
+    files: Vec<FileOf<'a>>,
 }
 
 impl<'a> Scan<'a> {
     pub(crate) fn new(text: &'a [u8]) -> Scan<'a> {
-        Scan { text, at: 0, units: 0, written: 0, counting: false, lossy: false }
+        Scan { text, at: 0, units: 0, written: 0, counting: false, lossy: false, files: Vec::new() }
     }
 
     fn fail<T>(&self, what: &'static str) -> Result<T, JsonError> {
@@ -53,6 +56,21 @@ impl<'a> Scan<'a> {
     /// Whether a text that was passed holds bytes that are not UTF-8.
     pub(crate) fn is_lossy(&self) -> bool {
         self.lossy
+    }
+
+    /// A call was passed that names this file.
+    pub(crate) fn note_file(&mut self, file: Option<FileOf<'a>>) {
+        self.files.extend(file);
+    }
+
+    /// The files that were noted do not count.
+    pub(crate) fn forget_files(&mut self) {
+        self.files.clear();
+    }
+
+    /// The files that were noted since they were taken last.
+    pub(crate) fn take_files(&mut self) -> Vec<FileOf<'a>> {
+        std::mem::take(&mut self.files)
     }
 
     /// Steps over one byte of punctuation.
@@ -140,9 +158,20 @@ impl<'a> Scan<'a> {
 
     /// The same, and its length as [`Json::stringify_len`] gives it.
     pub(crate) fn value_and_written(&mut self) -> Result<(Json<'a>, u64), JsonError> {
+        self.value_written(&mut Names::default())
+    }
+
+    /// The length of a value, likewise, and the member of that name, if it is an object and has one.
+    pub(crate) fn written_and_member(&mut self, name: &'static str) -> Result<(u64, Option<Json<'a>>), JsonError> {
+        let mut names = Names::and(name);
+        let (_, written) = self.value_written(&mut names)?;
+        Ok((written, names.span().map(|span| Json::checked(&self.text[span]))))
+    }
+
+    fn value_written(&mut self, names: &mut Names<'a>) -> Result<(Json<'a>, u64), JsonError> {
         let before = self.written;
         self.counting = true;
-        let value = self.value_noting(Some(&mut Names::default()))?;
+        let value = self.value_noting(Some(names))?;
         self.counting = false;
         Ok((value, self.written - before))
     }
@@ -188,7 +217,8 @@ impl<'a> Scan<'a> {
             let from = self.written;
             let key = self.key()?;
             if let Some(names) = names {
-                names.begin(key, from);
+                self.peek();
+                names.begin(key, from, self.at);
             }
         }
         Ok(())
@@ -198,7 +228,7 @@ impl<'a> Scan<'a> {
     fn behind_value(&mut self, open: &mut Vec<u8>, names: &mut Option<&mut Names<'a>>) -> Result<bool, JsonError> {
         while let Some(&inner) = open.last() {
             if let Some(names) = names {
-                names.end(self.written);
+                names.end(self.written, self.at);
             }
             match self.peek() {
                 Some(b',') => {

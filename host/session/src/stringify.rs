@@ -11,6 +11,12 @@ pub(crate) struct Names<'a> {
     members: Vec<Member<'a>>,
     /// Where the members of each open object or array begin; arrays have none.
     starts: Vec<usize>,
+    /// The member of the outermost object that is wanted.
+    wanted: Option<&'static str>,
+    /// Where in the text its value begins and ends; of several the last one's.
+    span: (usize, usize),
+    /// The walk is in its value.
+    in_wanted: bool,
 }
 
 struct Member<'a> {
@@ -24,18 +30,35 @@ struct Member<'a> {
 const FEW: usize = 24;
 
 impl<'a> Names<'a> {
+    /// The same for a walk that is to find a member of the outermost object too.
+    pub(crate) fn and(wanted: &'static str) -> Names<'a> {
+        Names { wanted: Some(wanted), ..Names::default() }
+    }
+
+    /// Where in the text the value of the wanted member stands, if there is one.
+    pub(crate) fn span(&self) -> Option<std::ops::Range<usize>> {
+        let (start, end) = self.span;
+        (start < end).then_some(start..end)
+    }
+
     /// A bracket opens.
     pub(crate) fn open(&mut self) {
         self.starts.push(self.members.len());
     }
 
-    /// A member begins.
-    pub(crate) fn begin(&mut self, key: Key<'a>, from: u64) {
+    /// A member begins, its value at this place of the text.
+    pub(crate) fn begin(&mut self, key: Key<'a>, from: u64, at: usize) {
         self.members.push(Member { key, from, to: from });
+        if self.starts.len() == 1 && self.wanted.is_some_and(|wanted| key.is(wanted)) {
+            (self.span, self.in_wanted) = ((at, at), true);
+        }
     }
 
     /// The value of the last member ends, if the innermost bracket is an object's.
-    pub(crate) fn end(&mut self, written: u64) {
+    pub(crate) fn end(&mut self, written: u64, at: usize) {
+        if self.in_wanted && self.starts.len() == 1 {
+            (self.span.1, self.in_wanted) = (at, false);
+        }
         let start = self.starts.last().copied().unwrap_or(0);
         if let Some(member) = self.members[start..].last_mut() {
             member.to = written;

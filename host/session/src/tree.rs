@@ -5,6 +5,7 @@
 //! entry, at whatever place (S8.5).
 
 mod depth;
+mod files;
 mod note;
 
 use std::borrow::Cow;
@@ -21,6 +22,7 @@ use crate::problem::{Problem, Problems};
 use crate::totals::Totals;
 use crate::walk::{self, Found, Line};
 
+pub(crate) use self::files::KeptFile;
 pub use crate::source::{Source, SourceError};
 
 /// The number of an entry: its place in the file's order.
@@ -102,6 +104,7 @@ pub struct Tree {
     labels: HashMap<IdIx, Box<str>>,
     /// The changes of the thinking level: few, and asked for by every context.
     levels: Vec<EntryIx>,
+    files: files::KeptFiles,
     name: Option<Box<str>>,
     totals: Totals,
     problems: Problems,
@@ -134,6 +137,7 @@ impl Tree {
             old_index: Vec::new(),
             labels: HashMap::new(),
             levels: Vec::new(),
+            files: files::KeptFiles::default(),
             name: None,
             totals: Totals::default(),
             problems: Problems::default(),
@@ -262,6 +266,7 @@ impl Tree {
         }
         self.note_marks(&entry, &marks, found);
         self.note_facts(&entry, found);
+        self.keep_files(ix, &entry, found);
         self.current[id_ix.0 as usize] = Some(ix);
         self.leaf = Leaf::At(ix);
         self.note_old_index(Some(id_ix));

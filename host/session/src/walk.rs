@@ -7,6 +7,7 @@ use std::collections::HashMap;
 use crate::entry::Replacement;
 use crate::glued;
 use crate::json::{Json, JsonError, Key, Kind as JsonKind};
+use crate::paths::FileOf;
 use crate::scan::Scan;
 
 /// Strings and spans met on the walk, to be interned or counted by the tree.
@@ -41,6 +42,8 @@ pub(crate) struct Found<'a> {
     pub level: Option<Json<'a>>,
     /// Bytes that are not UTF-8 in a text.
     pub lossy: bool,
+    /// The files of calls: in the blocks of its message, and of an edit's content.
+    pub files: [Vec<FileOf<'a>>; 2],
 }
 
 /// A message met on the walk.
@@ -238,10 +241,16 @@ pub(crate) fn is_js_space(c: char) -> bool {
 
 fn top<'a>(f: &mut Found<'a>, key: Key<'a>, scan: &mut Scan<'a>) -> Result<(), JsonError> {
     match &*key.name() {
-        b"message" => f.message = Some(message(scan)?),
+        b"message" => {
+            f.message = Some(message(scan)?);
+            f.files[0] = scan.take_files();
+        }
         b"systemMessage" => f.system = Some(message(scan)?),
         b"content" => f.content = Some(content(scan)?),
-        b"replacement" => f.edit = Some(replacement(scan)?),
+        b"replacement" => {
+            f.edit = Some(replacement(scan)?);
+            f.files[1] = scan.take_files();
+        }
         b"usage" => f.usage = usage(scan)?,
         b"fromHook" => f.from_hook = scan.value()?.is_truthy(),
         b"summary" => {
@@ -390,6 +399,8 @@ fn number(scan: &mut Scan<'_>) -> Result<Option<f64>, JsonError> {
 
 fn content(scan: &mut Scan<'_>) -> Result<Content, JsonError> {
     let mut c = Content::default();
+    // Of several contents the last counts.
+    scan.forget_files();
     match scan.peek() {
         Some(b'[') => {
             c.shape = Shape::Blocks;
@@ -414,15 +425,15 @@ fn block(c: &mut Content, scan: &mut Scan<'_>) -> Result<(), JsonError> {
         c.odd.no_object |= !is_null;
         return Ok(());
     }
-    let mut kind = None;
-    let [mut text, mut thinking, mut name, mut arguments] = [None; 4];
+    let (mut kind, mut tool, mut arguments) = (None, None, None);
+    let [mut text, mut thinking] = [None; 2];
     scan.object(|key, scan| {
         match &*key.name() {
             b"type" => kind = Some(scan.value()?),
             b"text" => text = string(scan)?,
             b"thinking" => thinking = string(scan)?,
-            b"name" => name = string(scan)?,
-            b"arguments" => arguments = Some(scan.value_and_written()?.1),
+            b"name" => tool = Some((scan.value()?, scan.units())),
+            b"arguments" => arguments = Some(scan.written_and_member("path")?),
             _ => drop(scan.value()?),
         }
         Ok(())
@@ -441,8 +452,10 @@ fn block(c: &mut Content, scan: &mut Scan<'_>) -> Result<(), JsonError> {
         "toolCall" => {
             c.has_calls = true;
             c.odd.assistants = true;
+            let name = tool.filter(|(name, _)| name.kind() == JsonKind::String);
             c.odd.call |= name.is_none() || arguments.is_none();
-            c.calls += name.unwrap_or(0) + arguments.unwrap_or(0);
+            c.calls += name.map_or(0, |(_, units)| units) + arguments.map_or(0, |(written, _)| written);
+            scan.note_file(FileOf::of(name.map(|(name, _)| name), arguments.and_then(|(_, path)| path)));
         }
         _ => c.odd.unknown = true,
     }
