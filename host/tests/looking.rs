@@ -1,6 +1,9 @@
 //! How sessions look: `ls`, `tree`, `show`, `stats` on a terminal and in a pipe, whatever stands in them.
 
 use std::fs;
+use std::io::Write;
+use std::process::{Child, Command, Stdio};
+use std::time::{Duration, Instant};
 
 mod home;
 
@@ -103,18 +106,100 @@ fn unpainted(text: &str) -> String {
 #[test]
 fn colours_are_for_terminals_and_lines_fit() {
     let home = Home::new();
-    home.session("s", &[user("a", None, &"日本語 and a 🚀 ".repeat(30)), user("b", Some("a"), "short")]);
+    let wide = "日本語 and a 🚀 ".repeat(30);
+    let lines = [
+        user("a", None, &wide),
+        json!({"type":"label","id":"l","parentId":"a","timestamp":"","targetId":"a","label":wide}),
+        json!({"type":"session_info","id":"n","parentId":"l","timestamp":"","name":wide}),
+        json!({"type":wide,"id":"日本語日本語日本語","parentId":"n","timestamp":""}),
+        user("b", Some("n"), "short"),
+    ];
+    home.session("s", &lines);
     for args in
         [&["session", "ls"][..], &["session", "tree", "s"], &["session", "show", "s"], &["session", "context", "s"]]
     {
         assert!(!home.text(args).contains('\u{1b}'), "{args:?}");
-        for columns in [60, 80, 140] {
+        for columns in [20, 30, 40, 60, 80, 140, 200] {
             let text = home.painted(columns, args);
             assert!(text.contains("\u{1b}["), "{args:?}: {text}");
             let wide = |line: &str| line.chars().map(|c| if u32::from(c) > 0x2fff { 2 } else { 1 }).sum::<usize>();
             let plain = unpainted(&text);
             assert!(plain.lines().all(|line| wide(line) <= usize::from(columns)), "{args:?} {columns}: {plain}");
         }
+    }
+}
+
+#[test]
+fn on_a_narrow_terminal_a_label_and_the_columns_leave_room_for_what_is_said() {
+    let home = Home::new();
+    let label = "a label that is longer than the terminal is wide";
+    let lines = [
+        user("00000001", None, "hello"),
+        user("00000002", Some("00000001"), "given up"),
+        user("00000003", Some("00000001"), "went on"),
+        json!({"type":"label","id":"l","parentId":"00000003","timestamp":"","targetId":"00000003","label":label}),
+    ];
+    home.session("s", &lines);
+    let drawn = |columns| unpainted(&home.painted(columns, &["session", "tree", "s"]));
+    for (columns, line) in [
+        (30, "├─○ 00000002 user given up"),
+        (40, "● 00000003 user [a label that…] went on"),
+        (80, "● 00000003 user       [a label that is longer th…] went on"),
+    ] {
+        assert!(drawn(columns).lines().any(|drawn| drawn == line), "{}", drawn(columns));
+    }
+}
+
+/// What a command that waits for its drafts for a second writes on a terminal of so many columns, escapes and all.
+#[cfg(target_os = "linux")]
+fn kept_waiting(home: &Home, columns: u16) -> String {
+    let line = format!(
+        "stty cols {columns} && exec {} session append s --drafts drafts --dry-run",
+        env!("CARGO_BIN_EXE_pi-graft")
+    );
+    let mut script = Command::new("script");
+    script.args(["-qec", &line, "/dev/null"]).current_dir(home.path("")).stdin(Stdio::null()).stdout(Stdio::piped());
+    script.env("HOME", home.path("")).env("TERM", "xterm").env_remove("COLUMNS").env_remove("NO_COLOR");
+    let mut script = script.spawn().expect("`script` of util-linux makes a terminal");
+    let mut drafts = once_it_is_read(&home.path("drafts"), &mut script);
+    let since = Instant::now();
+    while since.elapsed() < Duration::from_secs(1) {
+        std::thread::sleep(Duration::from_millis(10));
+    }
+    drafts.write_all(br#"[{"type":"custom","customType":"x"}]"#).expect("it reads");
+    drop(drafts);
+    let output = script.wait_with_output().expect("it ends");
+    let text = String::from_utf8(output.stdout).expect("text");
+    assert_eq!(output.status.code(), Some(0), "{text}");
+    text
+}
+
+/// Opens a pipe to write to as soon as the program waits for what comes out of it.
+#[cfg(target_os = "linux")]
+fn once_it_is_read(pipe: &std::path::Path, program: &mut Child) -> fs::File {
+    use std::os::unix::fs::OpenOptionsExt;
+    let without_waiting = rustix::fs::OFlags::NONBLOCK.bits().cast_signed();
+    loop {
+        if let Ok(pipe) = fs::File::options().write(true).custom_flags(without_waiting).open(pipe) {
+            return pipe;
+        }
+        assert!(program.try_wait().expect("it is ours").is_none(), "it ended without its drafts");
+        std::thread::sleep(Duration::from_millis(10));
+    }
+}
+
+#[cfg(target_os = "linux")]
+#[test]
+fn who_waits_for_more_than_a_second_sees_how_far_it_is_in_one_row_that_goes_again() {
+    use rustix::fs::{CWD, FileType, Mode, mknodat};
+    let home = Home::new();
+    let bytes = fs::metadata(home.session("s", &[user("a", None, "hello")])).expect("there").len();
+    mknodat(CWD, home.path("drafts"), FileType::Fifo, Mode::RUSR | Mode::WUSR, 0).expect("a pipe");
+    let whole = format!("reading {} 100 %  {bytes} B of {bytes} B", "━".repeat(24));
+    for (columns, row) in [(80, whole.as_str()), (30, "reading ━━━━━━━━━━━━ 100 %")] {
+        let seen = kept_waiting(&home, columns);
+        let answer = seen.strip_prefix(&format!("\r{row}\u{1b}[K\r\u{1b}[K"));
+        assert!(answer.is_some_and(|answer| answer.contains("custom")), "{seen:?}");
     }
 }
 

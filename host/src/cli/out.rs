@@ -2,6 +2,7 @@
 
 use std::fmt::Display;
 use std::io::{self, BufWriter, IsTerminal, Write};
+use std::os::fd::AsFd;
 
 pub use pi_session::figures::grouped;
 
@@ -27,7 +28,7 @@ impl Out {
     pub fn stdout(json: bool) -> Out {
         let stdout = io::stdout();
         let terminal = stdout.is_terminal();
-        let width = columns().unwrap_or(if terminal { terminal_width() } else { usize::MAX });
+        let width = columns().unwrap_or(if terminal { terminal_width(&stdout) } else { usize::MAX });
         let to = Box::new(BufWriter::with_capacity(1 << 16, Clean(stdout)));
         Out { to, json, width, terminal, colours: wants_colours(terminal) }
     }
@@ -138,15 +139,17 @@ pub fn say(text: impl Display) {
     let _ = writeln!(io::stderr(), "{}", text::seen_lines(&text.to_string()));
 }
 
-fn terminal_width() -> usize {
-    let size = rustix::termios::tcgetwinsize(io::stdout());
-    size.map_or(100, |size| usize::from(size.ws_col)).max(40)
+/// Columns of a terminal; one that does not say has some.
+#[must_use]
+pub fn terminal_width(terminal: impl AsFd) -> usize {
+    let size = rustix::termios::tcgetwinsize(terminal).map_or(0, |size| usize::from(size.ws_col));
+    if size == 0 { 80 } else { size }
 }
 
 /// The width that the user gives, also where there is no terminal.
 fn columns() -> Option<usize> {
     let columns: Option<usize> = std::env::var("COLUMNS").ok()?.parse().ok();
-    columns.filter(|columns| *columns > 0).map(|columns| columns.max(40))
+    columns.filter(|columns| *columns > 0)
 }
 
 /// As the user says (`NO_COLOR`, `CLICOLOR_FORCE`) and the terminal can.

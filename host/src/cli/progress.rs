@@ -10,7 +10,8 @@ use std::time::{Duration, Instant};
 
 use rustix::fs::FileType;
 
-use super::out::bytes_text;
+use super::out::{bytes_text, terminal_width};
+use super::text;
 
 /// A command that takes less says nothing.
 const PATIENCE: Duration = Duration::from_secs(1);
@@ -81,7 +82,8 @@ impl Progress {
         // Of several threads one paints.
         if now >= due && self.next.compare_exchange(due, later, Relaxed, Relaxed).is_ok() {
             SHOWN.store(true, Relaxed);
-            let _ = write!(io::stderr(), "\r{}\x1b[K", line(self.what, done, self.total));
+            let line = line(self.what, done, self.total, terminal_width(io::stderr()));
+            let _ = write!(io::stderr(), "\r{line}\x1b[K");
         }
     }
 }
@@ -95,12 +97,18 @@ impl Drop for Progress {
     }
 }
 
-fn line(what: &str, done: u64, total: u64) -> String {
+/// As much of it as fits on one row, with a column left for the cursor: a row that goes on in the next cannot be painted over.
+fn line(what: &str, done: u64, total: u64, columns: usize) -> String {
     let (done, total) = (done.min(total), total.max(1));
     let part = |of: u64| (u128::from(done) * u128::from(of) / u128::from(total)) as u64;
-    let (full, percent) = (part(WIDE) as usize, part(100));
-    let (bar, rest) = ("━".repeat(full), "─".repeat(WIDE as usize - full));
-    format!("{what} {bar}{rest} {percent:>3} %  {} of {}", bytes_text(done), bytes_text(total))
+    let bar = |wide: u64| {
+        let full = part(wide) as usize;
+        format!("{what} {}{} {:>3} %", "━".repeat(full), "─".repeat(wide as usize - full), part(100))
+    };
+    let figures = format!("  {} of {}", bytes_text(done), bytes_text(total));
+    let forms = [bar(WIDE) + &figures, bar(WIDE), bar(WIDE / 2), format!("{what} {:>3} %", part(100))];
+    let fits = forms.iter().find(|form| text::columns(form) < columns);
+    fits.cloned().unwrap_or_else(|| text::cut(what, columns.saturating_sub(1)).into_owned())
 }
 
 #[cfg(test)]
@@ -109,8 +117,13 @@ mod tests {
 
     #[test]
     fn a_line_says_what_is_done_and_how_far() {
-        assert_eq!(line("reading", 0, 0), "reading ────────────────────────   0 %  0 B of 1 B");
-        assert_eq!(line("reading", 650 << 20, 1300 << 20), "reading ━━━━━━━━━━━━────────────  50 %  650 MB of 1.3 GB");
-        assert_eq!(line("reading", 9, 5), "reading ━━━━━━━━━━━━━━━━━━━━━━━━ 100 %  5 B of 5 B");
+        assert_eq!(line("reading", 0, 0, 80), "reading ────────────────────────   0 %  0 B of 1 B");
+        let half = |columns| line("reading", 650 << 20, 1300 << 20, columns);
+        assert_eq!(half(80), "reading ━━━━━━━━━━━━────────────  50 %  650 MB of 1.3 GB");
+        assert_eq!(line("reading", 9, 5, 80), "reading ━━━━━━━━━━━━━━━━━━━━━━━━ 100 %  5 B of 5 B");
+        assert_eq!(half(57), half(80));
+        assert_eq!(half(56), "reading ━━━━━━━━━━━━────────────  50 %");
+        assert_eq!(half(30), "reading ━━━━━━──────  50 %");
+        assert_eq!((half(14), half(13), half(5)), ("reading  50 %".into(), "reading".into(), "rea…".into()));
     }
 }

@@ -99,8 +99,13 @@ pub fn cut_short(text: &str, most: usize) -> Cow<'_, str> {
 /// The text cut to so many columns, and with spaces behind it where it takes less.
 #[must_use]
 pub fn fit(text: &str, wide: usize) -> String {
-    let text = cut(text, wide);
-    format!("{text}{}", " ".repeat(wide.saturating_sub(columns(&text))))
+    pad(&cut(text, wide), wide)
+}
+
+/// The text with spaces behind it where it takes fewer columns.
+#[must_use]
+pub fn pad(text: &str, wide: usize) -> String {
+    format!("{text}{}", " ".repeat(wide.saturating_sub(columns(text))))
 }
 
 #[cfg(test)]
@@ -138,5 +143,6 @@ mod tests {
     #[test]
     fn texts_are_made_of_one_width() {
         assert_eq!((fit("日本", 6), fit("日本語", 4), fit("ab", 1)), ("日本  ".into(), "日… ".into(), "…".into()));
+        assert_eq!((pad("日本", 6), pad("日本語", 4)), ("日本  ".into(), "日本語".into()));
     }
 }

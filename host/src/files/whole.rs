@@ -119,16 +119,17 @@ impl Write for New<'_> {
     }
 }
 
-/// Copies a span of a session, a piece at a time.
+/// Copies a span of a session, a piece at a time; `done` is told how many bytes more were copied.
 ///
 /// # Errors
 /// What reading or writing says.
-pub fn copy(from: &Reading, offset: u64, len: u64, to: &mut dyn Write) -> io::Result<()> {
+pub fn copy(from: &Reading, offset: u64, len: u64, to: &mut dyn Write, done: impl Fn(u64)) -> io::Result<()> {
     let (mut at, end) = (offset, offset + len);
     while at < end {
         let piece = (end - at).min(PIECE as u64) as usize;
         let bytes = from.read(at, piece).map_err(io::Error::other)?;
         to.write_all(&bytes)?;
+        done(piece as u64);
         at += piece as u64;
     }
     Ok(())

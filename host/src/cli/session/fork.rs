@@ -43,7 +43,10 @@ impl Fork {
         let forked = self.pieces(&opened, &new)?;
         let path = dir.join(format!("{}_{id}.jsonl", iso(now).replace([':', '.'], "-")));
         std::fs::create_dir_all(&dir)?;
-        whole::create_like(&path, &opened.reading.metadata()?, |to| write(&opened, &forked, to))?;
+        // Until it is on the disk.
+        let progress = Progress::of("writing", forked.pieces.iter().map(len_of).sum());
+        whole::create_like(&path, &opened.reading.metadata()?, |to| write(&opened, &forked, &progress, to))?;
+        drop(progress);
         let (path, entries) = (path.display().to_string(), forked.entries);
         if out.json {
             out.line(json!({ "path": path, "id": id, "cwd": cwd, "parentSession": parent, "entries": entries }))?;
@@ -78,15 +81,21 @@ impl Fork {
     }
 }
 
-fn write(opened: &Opened, forked: &Pieces, to: &mut dyn Write) -> Result<(), Failure> {
-    let progress = Progress::of("writing", opened.place.len);
+fn len_of(piece: &Piece) -> u64 {
+    match piece {
+        Piece::Text(text) => text.len() as u64,
+        Piece::Span { len, .. } => *len,
+    }
+}
+
+fn write(opened: &Opened, forked: &Pieces, progress: &Progress, to: &mut dyn Write) -> Result<(), Failure> {
     for piece in &forked.pieces {
         match piece {
-            Piece::Text(text) => to.write_all(text)?,
-            Piece::Span { offset, len } => {
-                whole::copy(&opened.reading, *offset, *len, to)?;
-                progress.add(*len);
+            Piece::Text(text) => {
+                to.write_all(text)?;
+                progress.add(text.len() as u64);
             }
+            Piece::Span { offset, len } => whole::copy(&opened.reading, *offset, *len, to, |more| progress.add(more))?,
         }
     }
     Ok(())

@@ -38,14 +38,16 @@ impl Migrate {
     pub(super) fn run(&self, config: Option<&Path>, out: &mut Out) -> Result<Outcome, Failure> {
         let opened = self.file.session(config)?;
         match &self.output {
-            None if !self.in_place => write(&opened, out.raw()?)?,
+            None if !self.in_place => write(&opened, &told(&opened), out.raw()?)?,
             None if is_current(&opened) => tell(&opened, &opened.path, None, out)?,
             None => {
                 let backup = self.replace(&opened, config)?;
                 tell(&opened, &opened.path, Some(&backup), out)?;
             }
             Some(path) => {
-                whole::create_like(path, &opened.reading.metadata()?, |to| write(&opened, to))?;
+                let progress = told(&opened);
+                whole::create_like(path, &opened.reading.metadata()?, |to| write(&opened, &progress, to))?;
+                drop(progress);
                 tell(&opened, path, None, out)?;
             }
         }
@@ -54,20 +56,25 @@ impl Migrate {
 
     fn replace(&self, opened: &Opened, config: Option<&Path>) -> Result<PathBuf, Failure> {
         quiet::check(&opened.path, &opened.reading, config, self.force)?;
-        whole::replace(&opened.path, opened.place, |to| write(opened, to))
+        let progress = told(opened);
+        whole::replace(&opened.path, opened.place, |to| write(opened, &progress, to))
     }
 }
 
+/// How far the writing is, until it is on the disk.
+fn told(opened: &Opened) -> Progress {
+    Progress::of("writing", opened.place.len)
+}
+
 /// Writes the session as version 3, a line at a time.
-fn write(opened: &Opened, to: &mut dyn Write) -> Result<(), Failure> {
+fn write(opened: &Opened, progress: &Progress, to: &mut dyn Write) -> Result<(), Failure> {
     let (reading, len) = (&opened.reading, opened.place.len);
     let problem = |error| Failure::problem(format!("{}: {error}", shown(&opened.path)));
     let version = opened.tree.header().map(|header| header.version).ok_or(MigrateError::NotASession);
     let mut random = random;
     let Some(mut migration) = Migration::of(version.map_err(problem)?, &mut random).map_err(problem)? else {
-        return Ok(whole::copy(reading, 0, len, to)?);
+        return Ok(whole::copy(reading, 0, len, to, |more| progress.add(more))?);
     };
-    let progress = Progress::of("writing", len);
     let mut line = |line: &[u8]| {
         progress.add(line.len() as u64 + 1);
         to.write_all(&migration.line(line)).and_then(|()| to.write_all(b"\n"))

@@ -14,6 +14,7 @@ use crate::cli::open::{AT_ONCE, Opened};
 use crate::cli::out::Out;
 use crate::cli::paint::{Ink, Row};
 use crate::cli::preview::{self, Preview};
+use crate::cli::text;
 
 /// Arguments of `session tree`.
 #[derive(Debug, Args)]
@@ -29,6 +30,8 @@ pub struct Tree {
 const ID: usize = 8;
 /// Columns of a role or type.
 const WHAT: usize = 10;
+/// Columns of a terminal on which there is little room.
+const NARROW: usize = 60;
 
 /// The tree as it is shown.
 struct Drawing<'o> {
@@ -90,12 +93,16 @@ impl Drawing<'_> {
             _ => "○ ",
         };
         let ink = |ink| if on_path { ink } else { Ink::Dim };
-        let row = Row::new().and(Ink::Dim, &rails(&node.rails, width / 2)).and(ink(Ink::Green), dot);
-        let row =
-            row.and(Ink::Dim, &format!("{id:<ID$} ")).and(ink(preview.ink()), &format!("{:<WHAT$} ", preview.what));
-        let label = tree.label(tree.id(node.ix)).map(preview::one_line);
-        let row = label.map_or(row.clone(), |label| row.and(Ink::Yellow, &format!("[{label}] ")));
+        // Where there is little room, columns that stand below each other would leave none for what is said.
+        let (most, what) = if width < NARROW { (width / 4, 0) } else { (width / 2, WHAT) };
+        let row = Row::new().and(Ink::Dim, &rails(&node.rails, most)).and(ink(Ink::Green), dot);
+        let row = row.and(Ink::Dim, &format!("{} ", text::pad(&id, ID)));
+        let row = row.and(ink(preview.ink()), &format!("{} ", text::pad(&preview.what, what)));
+        // What the leaf is must be seen, however long its label.
         let row = if is_leaf { row.and(Ink::Bold, "← leaf ") } else { row };
+        let label = tree.label(tree.id(node.ix)).map(preview::one_line);
+        let of_label = |label: String| format!("[{}] ", text::cut(&label, (width / 3).max(ID)));
+        let row = label.map(of_label).map_or(row.clone(), |label| row.and(Ink::Yellow, &label));
         row.and(ink(Ink::Plain), &preview.said)
     }
 
@@ -123,7 +130,8 @@ impl Drawing<'_> {
 
 /// The lines that lead to an entry, at most so many columns of them: the nearest.
 fn rails(rails: &str, most: usize) -> String {
-    let count = rails.chars().count();
+    // Each takes two columns.
+    let (count, most) = (rails.chars().count(), (most / 2 * 2).max(2));
     if count <= most {
         return rails.to_owned();
     }

@@ -11,24 +11,22 @@ use crate::cli::progress::Progress;
 use crate::files::whole;
 
 /// Writes the header's line and those of the branch. Lines that stand behind each other are copied as one.
-pub(super) fn write(opened: &Opened, branch: &Branch, to: &mut dyn Write) -> Result<(), Failure> {
+pub(super) fn write(opened: &Opened, branch: &Branch, progress: &Progress, to: &mut dyn Write) -> Result<(), Failure> {
     let entries = branch.items().map(|item| (item.facts.offset, u64::from(item.facts.len)));
     let (mut offset, mut len) = header(opened)?;
-    let progress = Progress::of("writing", opened.place.len);
     for (next, long) in entries {
         if offset + len + 1 == next {
             len += 1 + long;
             continue;
         }
-        line(opened, offset, len, to)?;
-        progress.add(len);
+        line(opened, offset, len, progress, to)?;
         (offset, len) = (next, long);
     }
-    Ok(line(opened, offset, len, to)?)
+    Ok(line(opened, offset, len, progress, to)?)
 }
 
-fn line(opened: &Opened, offset: u64, len: u64, to: &mut dyn Write) -> io::Result<()> {
-    whole::copy(&opened.reading, offset, len, to)?;
+fn line(opened: &Opened, offset: u64, len: u64, progress: &Progress, to: &mut dyn Write) -> io::Result<()> {
+    whole::copy(&opened.reading, offset, len, to, |more| progress.add(more))?;
     to.write_all(b"\n")
 }
 

@@ -18,6 +18,7 @@ use super::File;
 use crate::cli::failure::{Failure, Outcome};
 use crate::cli::open::Opened;
 use crate::cli::out::{Out, grouped};
+use crate::cli::progress::Progress;
 use crate::files::{shown, whole};
 
 /// Arguments of `session export`.
@@ -55,11 +56,14 @@ impl Export {
             return Err(Failure::Problem(message));
         }
         let branch = opened.branch(self.leaf.as_deref())?;
+        // Until it is on the disk.
+        let progress = Progress::of("writing", branch.items().map(|item| u64::from(item.facts.len)).sum());
         let Some(path) = &self.output else {
-            self.write(&opened, &branch, out.raw()?)?;
+            self.write(&opened, &branch, &progress, out.raw()?)?;
             return Ok(Outcome::Done);
         };
-        whole::create_like(path, &opened.reading.metadata()?, |to| self.write(&opened, &branch, to))?;
+        whole::create_like(path, &opened.reading.metadata()?, |to| self.write(&opened, &branch, &progress, to))?;
+        drop(progress);
         let entries = branch.len();
         match out.json {
             true => out.line(json!({ "path": path.display().to_string(), "entries": entries }))?,
@@ -68,7 +72,8 @@ impl Export {
         Ok(Outcome::Done)
     }
 
-    fn write(&self, opened: &Opened, branch: &Branch, to: &mut dyn Write) -> Result<(), Failure> {
-        if self.html { page::write(opened, branch, to) } else { lines::write(opened, branch, to) }
+    fn write(&self, opened: &Opened, branch: &Branch, progress: &Progress, to: &mut dyn Write) -> Result<(), Failure> {
+        let write = if self.html { page::write } else { lines::write };
+        write(opened, branch, progress, to)
     }
 }

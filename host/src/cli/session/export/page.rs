@@ -30,12 +30,11 @@ const POLICY: &str =
 const GLIMPSE: usize = 90;
 
 /// Writes the page of a branch.
-pub(super) fn write(opened: &Opened, branch: &Branch, to: &mut dyn Write) -> Result<(), Failure> {
+pub(super) fn write(opened: &Opened, branch: &Branch, progress: &Progress, to: &mut dyn Write) -> Result<(), Failure> {
     let page = Page::of(opened, branch)?;
     page.write_head(to)?;
     page.write_contents(to)?;
     writeln!(to, "<main>")?;
-    let progress = Progress::of("writing", branch.items().map(|item| u64::from(item.facts.len)).sum());
     for item in branch.items() {
         page.write_entry(item.place, to)?;
         progress.add(u64::from(item.facts.len));
