@@ -7,6 +7,7 @@ pub mod cli;
 pub mod config;
 pub mod daemon;
 pub mod deliver;
+pub mod explain;
 pub mod files;
 pub mod installed;
 pub mod journal;

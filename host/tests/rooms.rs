@@ -7,7 +7,7 @@ use std::fs;
 use std::path::{Path, PathBuf};
 
 /// Each room, and the rooms that it may name: only such as stand above it. The command line may name them all.
-const ROOMS: [(&str, &[&str]); 17] = [
+const ROOMS: [(&str, &[&str]); 18] = [
     ("sandbox", &[]),
     ("files", &[]),
     ("pi", &[]),
@@ -22,6 +22,7 @@ const ROOMS: [(&str, &[&str]); 17] = [
     ("journal", &["files"]),
     ("deliver", &["files", "journal", "steps"]),
     ("daemon", &["sandbox", "files", "config", "steps", "shipped", "journal", "deliver", "wire", "pi", "models"]),
+    ("explain", &["journal", "wire"]),
     ("replay", &["sandbox", "files", "journal", "deliver", "daemon", "wire", "pi"]),
     ("demo", &["sandbox", "files", "config", "steps", "shipped", "journal", "deliver", "daemon"]),
     (
@@ -35,6 +36,7 @@ const ROOMS: [(&str, &[&str]); 17] = [
             "journal",
             "deliver",
             "daemon",
+            "explain",
             "demo",
             "replay",
             "wire",

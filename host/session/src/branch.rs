@@ -274,6 +274,15 @@ impl Branch {
         Ok(look(picked))
     }
 
+    /// Puts a list of drafts (JSON) behind the newest entry; what is no JSON object in it is left out.
+    pub fn push_all(&mut self, drafts: &str, origin: &Arc<Origin>) {
+        let drafts = Json::parse(drafts.as_bytes()).ok();
+        for draft in drafts.into_iter().flat_map(Json::items) {
+            // What was accepted is a JSON object; if somebody says otherwise, a check refuses it by name.
+            let _ = self.push(&draft.to_text(), origin);
+        }
+    }
+
     /// Puts what is not in the file behind the newest entry. `text` is the entry's JSON without id, parent and time.
     ///
     /// # Errors

@@ -92,7 +92,8 @@ impl Graft {
     }
 }
 
-fn read<T>(
+/// What `look` makes of the line of an entry.
+pub(crate) fn read<T>(
     tree: &Tree,
     source: &dyn Source,
     ix: EntryIx,

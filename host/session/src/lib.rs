@@ -80,6 +80,7 @@ pub mod figures;
 pub mod finding;
 pub mod fork;
 mod glued;
+pub mod grafted;
 pub mod grafts;
 pub mod handover;
 pub mod header;

@@ -242,8 +242,9 @@ fn members_of(kind: &str) -> Option<&'static [&'static str]> {
     })
 }
 
-/// What an entry and the draft it came from have in common, in one spelling. A compaction that keeps none names itself.
-pub(crate) fn content(entry: Json<'_>) -> Option<String> {
+/// What an entry and the draft it came from have in common, in one spelling: equal if one came from the other. None where it
+/// is of a type that is never grafted. A compaction that keeps none names itself.
+pub fn content(entry: Json<'_>) -> Option<String> {
     let kind = entry.get("type")?.as_str()?;
     let own_id = entry.get("id").and_then(|id| id.as_str());
     let mut out = kind.clone().into_owned();

@@ -12,6 +12,7 @@ mod control;
 mod cores;
 mod demo;
 mod direct;
+mod explain;
 mod failure;
 mod file_limit;
 mod find;
@@ -27,6 +28,7 @@ mod progress;
 mod quarantine;
 mod replay;
 mod run;
+mod runlog;
 mod service;
 mod session;
 mod shell;
@@ -81,6 +83,8 @@ pub enum Command {
     Resume(control::PauseArgs),
     /// Read config and plugins again, without losing an entry.
     Reload,
+    /// Why an entry is there: whose graft it is, or what ran on it and what came of that.
+    Explain(explain::ExplainArgs),
     /// Runs that failed, and plugins that are suspended: look at them, make them again.
     #[command(subcommand)]
     Quarantine(quarantine::Command),
@@ -142,6 +146,7 @@ fn run(cli: &Cli) -> Result<Outcome, Failure> {
         Command::Pause(args) => control::pause(args, true, cli.config.as_deref(), &mut out),
         Command::Resume(args) => control::pause(args, false, cli.config.as_deref(), &mut out),
         Command::Reload => control::reload(cli.config.as_deref(), &mut out),
+        Command::Explain(args) => explain::run(args, cli.config.as_deref(), &mut out),
         Command::Quarantine(command) => quarantine::run(command, cli.config.as_deref(), &mut out),
         Command::Undo(args) => undo::run(args, cli.config.as_deref(), &mut out),
         Command::Session(command) => session::run(command, cli.config.as_deref(), &mut out),

@@ -70,6 +70,8 @@ impl Daemon {
             Request::Compact(want) => self.wish(conn, want),
             Request::Quarantine => self.quarantine(conn),
             Request::Retry(which) => self.retry(conn, which),
+            Request::Rows(wanted) => self.rows(conn, wanted),
+            Request::Texts(wanted) => self.texts(conn, wanted),
         }
     }
 

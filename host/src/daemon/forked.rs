@@ -36,6 +36,7 @@ impl Session {
         for batch in edits_in(&here, &origin, world)? {
             self.offer_edits(&here, &batch, "in the fork", &mut again)?;
         }
+        self.log_drafts(&again);
         self.record.grafts.inherited = if self.has_arrived() { DONE } else { count };
         self.save(world, again)
     }

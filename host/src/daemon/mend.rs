@@ -9,7 +9,7 @@ use pi_session::draft::Draft;
 use pi_session::receipt::{self, Found};
 use tracing::{info, warn};
 
-use crate::journal::{Batch, Recorded, RunRecord};
+use crate::journal::{Batch, PI_HAS_IT, Recorded, RunRecord};
 
 use super::dispatch::batch_id;
 use super::session::{Session, StepError};
@@ -48,7 +48,7 @@ impl Session {
         } else {
             info!(%session, batch = batch.id, "grafted: Pi has taken it");
             self.tally.grafted += 1;
-            self.note(batch, "grafted", "Pi has taken it");
+            self.note(batch, "grafted", PI_HAS_IT);
         }
         self.drop_pending(world, &batch.id)
     }

@@ -28,6 +28,7 @@ mod rejoin;
 mod room;
 mod root;
 mod roots;
+pub mod rows;
 pub mod session;
 pub mod settings;
 pub mod settled;

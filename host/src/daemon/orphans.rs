@@ -24,10 +24,12 @@ use super::links::Bridge;
 use super::session::{Session, StepError};
 use super::undone::is_undone;
 use super::world::{World, now_ms};
-use crate::journal::{Batch, Handler, Intent};
+use crate::journal::{Batch, Handler, Intent, RunRecord};
 
 /// Bytes of a graft that is offered again, at most: twice those of the largest batch, since Pi's lines are longer.
 const MOST_BYTES: u64 = 1 << 20;
+/// What the log says of a batch that is pending again.
+const OFFERED: &str = "offered again";
 /// No drafts, as JSON.
 const NONE: &str = "[]";
 
@@ -88,7 +90,19 @@ impl Session {
         if news.branched {
             self.edit_again(&here, &news, &mut again)?;
         }
+        self.log_drafts(&again);
         Ok(again)
+    }
+
+    /// What a batch that is offered again holds by now is kept with the line that says so: it may be less than was proposed,
+    /// or more, and a run that sees it pending can be made again by it.
+    pub(super) fn log_drafts(&mut self, again: &[Batch]) {
+        for batch in again {
+            let is_it = |row: &&mut RunRecord| row.outcome == OFFERED && row.batch.as_deref() == Some(&*batch.id);
+            if let Some(row) = self.runs.iter_mut().rev().find(is_it) {
+                *row = row.clone().with_drafts(&batch.drafts);
+            }
+        }
     }
 
     /// A line of a graft: Pi wrote it if a bridge has the session, else we did.
@@ -186,7 +200,7 @@ impl Session {
             self.tally.stale += 1;
             self.note(&batch, "stale", why);
         } else if !is_on(here, &batch)? {
-            self.note(&batch, "offered again", "for the branch that Pi went on with");
+            self.note(&batch, OFFERED, "for the branch that Pi went on with");
             let continues = batch.continues.is_some();
             put(again, batch, continues);
         }
@@ -238,7 +252,7 @@ impl Session {
         };
         let session = self.path.display();
         info!(%session, batch = batch.id, again = edits.id, "its edits are offered again {where}");
-        self.note(&edits, "offered again", format!("the edits of {}, {where}", batch.id));
+        self.note(&edits, OFFERED, format!("the edits of {}, {where}", batch.id));
         put(again, edits, batch.continues.is_some());
         Ok(())
     }

@@ -11,7 +11,6 @@ use std::time::{Duration, Instant};
 
 use pi_session::Tree;
 use pi_session::branch::{Branch, BranchError, Origin};
-use pi_session::json::Json;
 use pi_session::tree::{EntryIx, Pushed};
 use tracing::{debug, info};
 
@@ -258,11 +257,7 @@ impl Session {
 
 fn push(branch: &mut Branch, plugin: &str, batch: &str, drafts: &str) {
     let origin = Arc::new(Origin { plugin: plugin.to_owned(), batch: batch.to_owned() });
-    let drafts = Json::parse(drafts.as_bytes()).ok();
-    for draft in drafts.into_iter().flat_map(Json::items) {
-        // What was accepted is a JSON object.
-        let _ = branch.push(&draft.to_text(), &origin);
-    }
+    branch.push_all(drafts, &origin);
 }
 
 /// Whether a failed run is to be made again now: its pause is over, or another version of its plugin is loaded.

@@ -410,11 +410,7 @@ impl Session {
         }
         for batch in here {
             let origin = Arc::new(Origin { plugin: batch.plugin.clone(), batch: batch.id.clone() });
-            let drafts = Json::parse(batch.drafts.as_bytes()).ok();
-            for draft in drafts.into_iter().flat_map(Json::items) {
-                // What was accepted is a JSON object; if the store says otherwise, delivery refuses it by name.
-                let _ = branch.push(&draft.to_text(), &origin);
-            }
+            branch.push_all(&batch.drafts, &origin);
         }
         Ok(branch)
     }

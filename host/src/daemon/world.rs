@@ -230,6 +230,11 @@ impl World {
         self.known().with_id(id).next().map(|(_, record)| record.path.clone())
     }
 
+    /// The numbers of the session with this id: more than one if there are copies.
+    pub(super) fn keys_of(&self, id: &str) -> Vec<SessionKey> {
+        self.known().with_id(id).map(|(key, _)| key).collect()
+    }
+
     /// Where the session with this number is.
     pub(super) fn path_with(&self, key: SessionKey) -> Option<PathBuf> {
         self.known().get(key).map(|record| record.path.clone())

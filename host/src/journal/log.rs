@@ -3,6 +3,8 @@
 //! Texts (settings, a plugin's config, drafts, models' answers) are kept once, however many rows name them, and go when no
 //! row is left that can. The whole has a size: the oldest rows go first.
 
+use std::ops::Bound;
+
 use redb::{Durability, ReadableTable, ReadableTableMetadata, Table, TableDefinition, WriteTransaction};
 
 use super::record::{RunRecord, Text};
@@ -16,6 +18,9 @@ const TEXTS: TableDefinition<'_, &str, (i64, &str)> = TableDefinition::new("text
 const BYTES: &str = "log-bytes";
 /// How exactly it is kept when a text was named last, milliseconds: a write for each would be more than it is worth.
 const NAMED_WITHIN_MS: i64 = 60 * 1000;
+
+/// Where a row stands in the log: when it was written, Unix milliseconds, and its number.
+pub type RowKey = (i64, u64);
 
 /// How much of the log is kept.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -39,6 +44,24 @@ impl Journal {
             let rows = table.iter().map_err(JournalError::failed)?.rev();
             let rows = rows.map(|row| decode::<RunRecord>(row.map_err(JournalError::failed)?.1.value()));
             rows.filter(|row| row.as_ref().map_or(true, &wants)).take(most).collect()
+        })
+    }
+
+    /// The rows behind `after`, or all, oldest first, until `each` wants no more.
+    ///
+    /// # Errors
+    /// [`JournalError::Failed`].
+    pub fn rows(&self, after: Option<RowKey>, mut each: impl FnMut(RowKey, RunRecord) -> bool) -> Result<()> {
+        self.db.read(|read| {
+            let table = read.open_table(RUNS).map_err(JournalError::failed)?;
+            let from = after.map_or(Bound::Unbounded, Bound::Excluded);
+            for row in table.range((from, Bound::Unbounded)).map_err(JournalError::failed)? {
+                let (key, row) = row.map_err(JournalError::failed)?;
+                if !each(key.value(), decode(row.value())?) {
+                    break;
+                }
+            }
+            Ok(())
         })
     }
 

@@ -204,6 +204,9 @@ impl About {
     }
 }
 
+/// What a line of the log says of a batch that a Pi with a bridge has appended.
+pub const PI_HAS_IT: &str = "Pi has taken it";
+
 /// One line of the run log.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct RunRecord {

@@ -18,6 +18,7 @@ mod pi;
 mod play;
 mod recorded;
 pub mod report;
+pub mod verify;
 
 use std::path::{Path, PathBuf};
 use std::sync::{Arc, Mutex, PoisonError};
@@ -72,6 +73,9 @@ pub enum ReplayError {
     /// The daemon's session.
     #[error(transparent)]
     Step(#[from] StepError),
+    /// The run log.
+    #[error("the run log: {0}")]
+    Log(String),
     /// A bug: what was handed over cannot be appended.
     #[error("what was handed over cannot be appended: {0}")]
     Unfit(String),

@@ -48,6 +48,10 @@ pub enum Request {
     Quarantine,
     /// Failed runs are made again, and their plugins suspended no more; answered with [`super::quarantine::Retried`].
     Retry(super::quarantine::Retry),
+    /// Rows of the run log; answered with [`super::rows::Rows`].
+    Rows(super::rows::RowsWanted),
+    /// Texts that rows name; answered with [`super::rows::Texts`].
+    Texts(super::rows::TextsWanted),
 }
 
 /// Which lines of the log are wanted.

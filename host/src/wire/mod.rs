@@ -8,6 +8,7 @@ pub mod compact;
 pub mod control;
 mod paths;
 pub mod quarantine;
+pub mod rows;
 
 use serde::{Deserialize, Serialize};
 
@@ -159,6 +160,6 @@ mod described {
             };
             assert!(understood.is_ok(), "{line}: {understood:?}");
         }
-        assert_eq!(seen, 16);
+        assert_eq!(seen, 18);
     }
 }

@@ -3,6 +3,7 @@
 mod compare;
 pub(super) mod diff;
 mod plugins;
+mod verify;
 mod words;
 
 use std::path::{Path, PathBuf};
@@ -47,6 +48,10 @@ pub struct ReplayArgs {
     /// Keep this report, for --baseline
     #[arg(long, value_name = "FILE")]
     write_baseline: Option<PathBuf>,
+    /// Verify that the grafts in these sessions are what the plugins propose again, given what the run log says that they were
+    /// given; exit with 1 if not
+    #[arg(long, conflicts_with_all = ["diff", "against", "baseline", "write_baseline", "time"])]
+    verify: bool,
     /// Also say how long it took, which is not the same twice
     #[arg(long)]
     time: bool,
@@ -77,6 +82,9 @@ pub(super) fn run(args: &ReplayArgs, config: Option<&Path>, out: &mut Out) -> Re
     let files = args.files.iter().map(|file| session_file(file, config)).collect::<Result<Vec<_>, _>>()?;
     let baseline = args.baseline.as_deref().map(read_report).transpose()?;
     let config = Config::find(config)?;
+    if args.verify {
+        return verify::run(args, &config, &files, out);
+    }
     let sandbox = sandbox()?;
     let round = args.round(&sandbox, &config, &args.plugins, &files)?;
     let against = args.against.as_deref().map(|other| args.other(&sandbox, &config, other, &files)).transpose()?;
