@@ -10,7 +10,7 @@ use pi_session::tree::Pushed;
 
 use crate::cli::cores::on_all_cores;
 use crate::cli::failure::Failure;
-use crate::cli::find::{found_below, found_beside};
+use crate::cli::find::{found_below, found_beside, say_trouble};
 use crate::cli::progress::Progress;
 use crate::config::Config;
 use crate::files::shown;
@@ -31,8 +31,8 @@ pub(super) fn session_with(entry: &str, config: &Config) -> Result<PathBuf, Fail
         return Err(Failure::usage(format!("{entry:?} {why}")));
     }
     let roots = &config.watch.roots;
-    let mut all = found_below(roots);
-    all.extend(found_beside(roots, &std::env::current_dir()?)?);
+    let mut all = found_below(roots, &mut say_trouble);
+    all.extend(found_beside(roots, &std::env::current_dir()?, &mut say_trouble)?);
     let paths: Vec<PathBuf> = all.into_iter().map(|found| found.path).collect();
     let bytes = paths.iter().filter_map(|path| path.metadata().ok()).map(|meta| meta.len()).sum();
     let progress = Progress::of("looking for it", bytes);
