@@ -234,3 +234,14 @@ fn what_is_said_can_be_done() {
     assert!(home.fails(1, &["config", "init"]).contains("there is a config already"));
     assert!(home.text(&["quarantine", "retry", "--all"]).contains("none is made again"));
 }
+
+/// Several that compile the same plugin at once keep it once, whole.
+#[test]
+fn processes_that_share_the_cache_do_not_get_in_each_others_way() {
+    let home = Home::new();
+    let check = || home.command(&["plugin", "check", &scripted()]).stdout(Stdio::null()).spawn().expect("it runs");
+    let running: Vec<_> = (0..4).map(|_| check()).collect();
+    running.into_iter().for_each(|mut child| assert!(child.wait().expect("it ends").success()));
+    assert_eq!(fs::read_dir(home.path(".cache/pi-graft/compiled")).expect("the cache").count(), 1);
+    home.text(&["plugin", "check", &scripted()]);
+}

@@ -231,13 +231,20 @@ fn a_session_that_a_pi_with_a_bridge_has_is_left_alone() {
     pi.assistant("ok");
     stage.once(&["--closed"]);
     let before = std::fs::read(&path).expect("the session");
-    let _daemon = stage.daemon(&[]);
+    let daemon = stage.daemon(&[]);
     let leaf = Session::read(&path).ids().last().cloned();
+    let refused = || {
+        let (told, code) = undo(&stage, &["--plugin", "redactor", "a"]);
+        assert_eq!(code, Some(1), "{told}");
+        assert!(told["stderr"].as_str().is_some_and(|why| why.contains("a Pi has it open")), "{told}");
+        assert_eq!(std::fs::read(&path).expect("the session"), before);
+    };
+    let (_peer, _) = Peer::bridge(&stage, &path, leaf.as_deref());
+    refused();
+    daemon.kill();
+    refused();
+    let _daemon = stage.daemon(&[]);
     let (mut peer, _) = Peer::bridge(&stage, &path, leaf.as_deref());
-    let (told, code) = undo(&stage, &["--plugin", "redactor", "a"]);
-    assert_eq!(code, Some(1), "{told}");
-    assert!(told["stderr"].as_str().is_some_and(|why| why.contains("a Pi has it open")), "{told}");
-    assert_eq!(std::fs::read(&path).expect("the session"), before);
     peer.say(&json!({ "bye": "quit" }));
     until("that Pi has left", || undo(&stage, &["--plugin", "redactor", "a"]).1 == Some(0));
     assert!(context(&stage, &path).to_string().contains("my password is x"));
@@ -292,4 +299,36 @@ fn the_shipped_plugins_leave_alone_what_is_undone() {
     stage.once(&["--closed"]);
     let after = context(&stage, &path).to_string();
     assert!(after.contains("word word") && after.contains(&token), "{after}");
+}
+
+/// `kill -9` in the one write: whatever of it is there, the next undo writes the rest, and nobody is confused meanwhile.
+#[test]
+fn an_undo_that_was_cut_off_is_made_whole_by_the_next_one() {
+    let stage = redactor();
+    let path = stage.session("a.jsonl");
+    let mut pi = Talk::begin(&path);
+    for text in ["my password is x", "and now y"] {
+        pi.user(text);
+        pi.assistant("ok");
+    }
+    let before = context(&stage, &path);
+    stage.once(&["--closed"]);
+    let from = std::fs::read(&path).expect("the session").len();
+    undo(&stage, &["--plugin", "redactor", "a"]);
+    let whole = std::fs::read(&path).expect("the session");
+    let ends = (from..whole.len()).filter(|at| whole[*at] == b'\n');
+    let cuts: Vec<usize> = ends.flat_map(|end| [end - 30, end, end + 1]).filter(|cut| *cut < whole.len()).collect();
+    assert!(cuts.len() > 10);
+    for cut in cuts {
+        std::fs::write(&path, &whole[..cut]).expect("cut");
+        let hour_ago = std::time::SystemTime::now() - std::time::Duration::from_secs(3600);
+        let file = std::fs::File::options().append(true).open(&path).expect("the session");
+        file.set_modified(hour_ago).expect("nobody writes any more");
+        stage.once(&["--closed"]);
+        let (told, code) = undo(&stage, &["--plugin", "redactor", "--closed", "a"]);
+        assert_eq!(code, Some(0), "cut at {cut}: {told}");
+        assert_eq!(context(&stage, &path), before, "cut at {cut}");
+        let (again, _) = undo(&stage, &["--plugin", "redactor", "--closed", "a"]);
+        assert_eq!(again["outcome"], "nothing", "cut at {cut}: {again}");
+    }
 }

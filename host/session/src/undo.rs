@@ -156,6 +156,7 @@ impl Work {
                 work.take(branch, graft, last.is_none_or(|last| graft.place > *last));
             }
         }
+        work.touched = work.edits.iter().copied().flatten().chain(work.messages.iter().copied()).collect();
         Ok(work)
     }
 
@@ -176,7 +177,6 @@ impl Work {
             }
             self.is_news |= is_news && matches!(facts.kind, EntryKind::ContextEdit | EntryKind::CustomMessage);
         }
-        self.touched = self.edits.iter().copied().flatten().chain(self.messages.iter().copied()).collect();
     }
 
     /// How many of its edits and messages have nothing in the context.

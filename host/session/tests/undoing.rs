@@ -144,7 +144,8 @@ fn after_each_undo_of_a_random_tree_the_context_is_that_without_the_plugin() {
     common::deep(|| {
         let mut oracle = Oracle::start();
         let (mut undos, mut refused) = (0, 0);
-        for seed in 1..=number("UNDO_SESSIONS", 100) {
+        let sessions = number("UNDO_SESSIONS", 100);
+        for seed in 1..=sessions {
             let Some(mut story) = Story::begin(seed) else { continue };
             for plugin in ["p", "q", "p", "r"] {
                 story.go_on();
@@ -153,7 +154,7 @@ fn after_each_undo_of_a_random_tree_the_context_is_that_without_the_plugin() {
             }
         }
         eprintln!("{undos} undos, {refused} entries that no edit could give back, by Pi: {}", oracle.is_some());
-        assert!(undos > 100, "the generator must make sessions to undo in");
+        assert!(undos >= sessions, "the generator must make sessions to undo in");
     });
 }
 

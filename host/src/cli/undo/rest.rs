@@ -7,6 +7,7 @@ use pi_session::receipt::receipts;
 use pi_session::undo::HANDLER;
 
 use crate::config::Config;
+use crate::deliver::process;
 use crate::files::FileId;
 use crate::journal::{Journal, JournalError};
 use crate::wire::control::{Request, Status};
@@ -24,7 +25,7 @@ pub(super) struct Rest {
     pub enabled: bool,
     /// The plugins that did something on this branch.
     pub others: Vec<String>,
-    /// Why the daemon takes a Pi to have the session open, if it does.
+    /// What says that a Pi has the session open, if it has.
     pub here: Option<String>,
 }
 
@@ -42,7 +43,7 @@ impl Rest {
 }
 
 /// How many of its batches wait, from the daemon, or from the store if none runs; what waits for another branch is not meant.
-/// And what the daemon says of a Pi.
+/// And what is known there of a Pi.
 fn waiting(
     args: &UndoArgs,
     opened: &Opened,
@@ -59,10 +60,14 @@ fn waiting(
         return Ok((waits, (session.presence == "here").then_some(session.presence_why)));
     }
     let Some(journal) = open_store(config)? else { return Ok((0, None)) };
-    let known = |journal: &Journal| -> Result<usize, JournalError> {
+    let known = |journal: &Journal| -> Result<_, JournalError> {
         let found = journal.sessions()?.into_iter().find(|(_, record)| is_it(&record.path));
-        let waits = found.map(|(key, _)| journal.pending(key)).transpose()?.unwrap_or_default();
-        Ok(waits.iter().filter(|r| counts(&r.batch().plugin, &r.batch().trigger)).count())
+        let Some((key, record)) = found else { return Ok((0, None)) };
+        let waits = journal.pending(key)?;
+        let waits = waits.iter().filter(|r| counts(&r.batch().plugin, &r.batch().trigger)).count();
+        // It had it through a bridge when the daemon ended, and cannot say any more that it has left.
+        let bridged = record.bridged.iter().find(|pi| process::runs(pi));
+        Ok((waits, bridged.map(|pi| format!("process {}, which had a bridge", pi.pid))))
     };
-    Ok((known(&journal).map_err(Failure::problem)?, None))
+    known(&journal).map_err(Failure::problem)
 }
