@@ -69,7 +69,7 @@ fn message_chars(role: Role, m: &Msg<'_>) -> u64 {
 }
 
 fn custom_message_facts(entry: &mut Entry, f: &Found<'_>) {
-    let content = f.content.unwrap_or_default();
+    let content = f.content.as_deref().copied().unwrap_or_default();
     entry.role = Role::Custom;
     entry.gives = true;
     entry.tokens = tokens(content.as_user());
@@ -79,14 +79,14 @@ fn compaction_facts(entry: &mut Entry, f: &Found<'_>) {
     entry.role = Role::CompactionSummary;
     entry.gives = true;
     entry.tokens = tokens(f.summary_units);
-    if let Some(system) = f.system.filter(|m| m.object) {
+    if let Some(system) = f.system.as_deref().filter(|m| m.object) {
         entry.has_system = true;
-        entry.more_tokens = tokens(message_chars(Role::System, &system));
+        entry.more_tokens = tokens(message_chars(Role::System, system));
     }
 }
 
 fn edit_facts(entry: &mut Entry, f: &Found<'_>) {
-    let Some((replacement, content)) = f.edit else { return };
+    let Some((replacement, content)) = f.edit.as_deref().copied() else { return };
     entry.replacement = replacement;
     entry.tokens = tokens(content.as_user());
     entry.more_tokens = tokens(content.as_assistant());

@@ -139,7 +139,7 @@ impl Marks {
     }
 
     fn custom_message(&mut self, f: &Found<'_>) {
-        let content = f.content.unwrap_or_default();
+        let content = f.content.as_deref().copied().unwrap_or_default();
         self.on(content.shape == Shape::Wrong, Finding::ContentType);
         self.blocks(&content, false);
         self.on(!is_filled(f.custom_type), Finding::NoCustomType);
@@ -157,7 +157,7 @@ impl Marks {
             system.object
                 && (matches!(content.shape, Shape::Wrong | Shape::Missing) || content.odd.null || content.odd.text)
         };
-        self.on(f.system.is_some_and(bad), Finding::CompactionSystem);
+        self.on(f.system.as_deref().copied().is_some_and(bad), Finding::CompactionSystem);
     }
 
     fn branch_summary(&mut self, f: &Found<'_>) {
@@ -167,7 +167,7 @@ impl Marks {
     }
 
     fn edit(&mut self, f: &Found<'_>) {
-        let Some((replacement, content)) = f.edit else { return self.on(true, Finding::NoReplacement) };
+        let Some((replacement, content)) = f.edit.as_deref().copied() else { return self.on(true, Finding::NoReplacement) };
         if replacement == Replacement::Content {
             let is_content = matches!(content.shape, Shape::Text | Shape::Blocks);
             self.on(!is_content, Finding::ReplacementContent);

@@ -20,9 +20,15 @@ impl<'a> FileOf<'a> {
     /// The file of a call of this tool with this path.
     pub(crate) fn of(tool: Option<Json<'a>>, path: Option<Json<'a>>) -> Option<FileOf<'a>> {
         let is_text = |path: &Json<'_>| path.kind() == Kind::String && path.raw().len() > 2;
-        let modified = match tool?.as_str()?.as_ref() {
-            "read" => false,
-            "write" | "edit" => true,
+        let modified = match tool?.raw() {
+            b"\"read\"" => false,
+            b"\"write\"" | b"\"edit\"" => true,
+            // Any other that is one is written with escapes.
+            raw if raw.contains(&b'\\') => match tool?.as_str()?.as_ref() {
+                "read" => false,
+                "write" | "edit" => true,
+                _ => return None,
+            },
             _ => return None,
         };
         Some(FileOf { path: path.filter(is_text)?, modified })

@@ -33,10 +33,11 @@ pub(crate) struct Found<'a> {
     pub summary: Option<Json<'a>>,
     pub summary_units: u64,
     pub tokens_before: Option<Json<'a>>,
-    pub system: Option<Msg<'a>>,
+    /// Few lines have this, or one of the next two, and all are moved: so they stand apart.
+    pub system: Option<Box<Msg<'a>>>,
     pub from_hook: bool,
-    pub content: Option<Content>,
-    pub edit: Option<(Replacement, Content)>,
+    pub content: Option<Box<Content>>,
+    pub edit: Option<Box<(Replacement, Content)>>,
     pub message: Option<Msg<'a>>,
     pub display: Option<Json<'a>>,
     pub level: Option<Json<'a>>,
@@ -245,10 +246,10 @@ fn top<'a>(f: &mut Found<'a>, key: Key<'a>, scan: &mut Scan<'a>) -> Result<(), J
             f.message = Some(message(scan)?);
             f.files[0] = scan.take_files();
         }
-        b"systemMessage" => f.system = Some(message(scan)?),
-        b"content" => f.content = Some(content(scan)?),
+        b"systemMessage" => f.system = Some(Box::new(message(scan)?)),
+        b"content" => f.content = Some(Box::new(content(scan)?)),
         b"replacement" => {
-            f.edit = Some(replacement(scan)?);
+            f.edit = Some(Box::new(replacement(scan)?));
             f.files[1] = scan.take_files();
         }
         b"usage" => f.usage = usage(scan)?,

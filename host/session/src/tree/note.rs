@@ -113,7 +113,7 @@ impl Tree {
 }
 
 fn replaces_with_text(found: &Found<'_>) -> bool {
-    found.edit.is_some_and(|(_, content)| content.shape == crate::walk::Shape::Text)
+    found.edit.as_deref().is_some_and(|(_, content)| content.shape == crate::walk::Shape::Text)
 }
 
 /// What is wrong, with the word that is not known where that is it.
