@@ -167,7 +167,9 @@ impl Marks {
     }
 
     fn edit(&mut self, f: &Found<'_>) {
-        let Some((replacement, content)) = f.edit.as_deref().copied() else { return self.on(true, Finding::NoReplacement) };
+        let Some((replacement, content)) = f.edit.as_deref().copied() else {
+            return self.on(true, Finding::NoReplacement);
+        };
         if replacement == Replacement::Content {
             let is_content = matches!(content.shape, Shape::Text | Shape::Blocks);
             self.on(!is_content, Finding::ReplacementContent);
