@@ -126,6 +126,8 @@ pub struct Session {
     pub(super) tally: Tally,
     /// Pi's own files, and the model.
     pub(super) around: Surroundings,
+    /// Lines that plugins log go with those of the run log.
+    pub(super) keeps_logged: bool,
 }
 
 /// What happened in a step, for the log and for `--once`.
@@ -208,6 +210,7 @@ impl Session {
             copied_ms: is_copy.then(super::world::now_ms),
             tally: Tally::default(),
             around: Surroundings::default(),
+            keeps_logged: world.is_observed(),
         };
         if is_copy {
             tracing::info!(session = %path.display(), "a copy of a session that is elsewhere: followed from its end");
