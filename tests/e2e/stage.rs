@@ -11,7 +11,7 @@ use tempfile::TempDir;
 use crate::server::Server;
 
 /// How long a scene waits for what must come. Reached only when it does not come.
-const PATIENCE: Duration = Duration::from_secs(60);
+const PATIENCE: Duration = Duration::from_secs(180);
 
 /// Everything of one scene, gone at its end.
 pub struct Stage {

@@ -102,7 +102,7 @@ fn check(named: Option<&Path>, out: &mut Out) -> Result<Outcome, Failure> {
 
 /// What the plugins themselves say: each is loaded, and given its config.
 fn plugin_faults(config: &Config) -> Result<Vec<Fault>, Failure> {
-    let sandbox = super::plugin::sandbox()?;
+    let sandbox = super::load::sandbox()?;
     let enabled = config.plugins.iter().filter(|plugin| plugin.enabled);
     let faults = enabled.filter_map(|plugin| {
         let error = shipped::load(&sandbox, plugin).err()?.to_string();

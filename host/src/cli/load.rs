@@ -59,18 +59,25 @@ impl Loaded {
     }
 }
 
-/// A sandbox with the cache of compiled plugins. A cache that cannot be used, or trusted, costs the time of compiling and
-/// nothing else: that is said, and it is left alone.
+/// A sandbox with the cache of compiled plugins, which are compiled in a process of its own. A cache that cannot be used, or
+/// trusted, costs the time of compiling and nothing else: that is said, and it is left alone.
 pub(super) fn sandbox() -> Result<Arc<Sandbox>, Failure> {
     let cache_dir = cache_dir().map(|dir| dir.join("pi-graft/compiled"));
-    let cached = Sandbox::new(&SandboxOptions { cache_dir, ..SandboxOptions::default() });
+    let plain = SandboxOptions { compiler: Some(this_program()?), ..SandboxOptions::default() };
+    let cached = Sandbox::new(&SandboxOptions { cache_dir, ..plain.clone() });
     match cached {
         Err(error @ (SandboxError::Cache { .. } | SandboxError::CacheNotPrivate { .. })) => {
             say(format!("note: {error}; it is not used, so plugins are compiled each time"));
-            Sandbox::new(&SandboxOptions::default()).map_err(Failure::problem)
+            Sandbox::new(&plain).map_err(Failure::problem)
         }
         made => made.map_err(Failure::problem),
     }
+}
+
+/// This very program, also where another one was put in its place since it was started.
+fn this_program() -> Result<PathBuf, Failure> {
+    let linux = PathBuf::from("/proc/self/exe");
+    if linux.exists() { Ok(linux) } else { std::env::current_exe().map_err(Failure::problem) }
 }
 
 /// The user's cache directory.

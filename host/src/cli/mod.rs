@@ -41,6 +41,8 @@ use std::process::ExitCode;
 
 use clap::{Parser, Subcommand};
 
+use crate::sandbox::{COMPILE, SMALL, serve_compiler};
+
 pub use failure::{Failure, Outcome};
 pub use out::{Out, answer, say};
 
@@ -93,7 +95,7 @@ pub enum Command {
     /// Look at a session, check it, or append to it; no daemon is needed.
     #[command(subcommand)]
     Session(session::Command),
-    /// Make a plugin, build it, look at it, try it, install it.
+    /// Make a plugin, build it, look at it, install it.
     #[command(subcommand)]
     Plugin(plugin::Command),
     /// Write a config to begin with, check one, or show what is in effect.
@@ -114,6 +116,12 @@ pub enum Command {
 /// Runs the command that the arguments of this process name.
 #[must_use]
 pub fn main() -> ExitCode {
+    let args: Vec<_> = std::env::args_os().skip(1).collect();
+    // No command of the user's: this program calls itself.
+    if args.first().is_some_and(|first| first == COMPILE) {
+        memory::share_heaps();
+        return serve_compiler(args.iter().any(|arg| arg == SMALL));
+    }
     let cli = match Cli::try_parse() {
         Ok(cli) => cli,
         Err(error) => {

@@ -105,6 +105,11 @@ impl Session {
         !world.settings.closed && !bridged.is_empty() && (world.is_young() || bridged.iter().any(process::runs))
     }
 
+    /// Whether a Pi waits for an answer.
+    pub(super) fn is_asked(&self) -> bool {
+        !self.served.held.is_empty()
+    }
+
     /// Answers what can be answered now, and says what the rest waits for.
     pub(super) fn serve(&mut self, world: &World, bell: Bell) -> Result<Next, StepError> {
         if bell.pushed.iter().any(|pushed| !pushed.ok) {

@@ -37,6 +37,8 @@ pub struct Bell {
     pub pushed: Vec<Pushed>,
     /// Bridges that left this session since the last step.
     pub left: Vec<Left>,
+    /// Others may wait for a worker: the step is to end after a while, and the next goes on.
+    pub yields: bool,
     /// The bridges that have this session at this moment, the one that came last at the end.
     pub bridges: Vec<Bridge>,
 }

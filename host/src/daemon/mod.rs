@@ -37,6 +37,7 @@ pub mod socket;
 pub mod status;
 pub mod step;
 mod suspended;
+mod turn;
 mod undone;
 mod unended;
 pub mod watch;
@@ -82,6 +83,8 @@ const MOST_LOG: u64 = 256 << 20;
 const KEEP_GONE_MS: i64 = 30 * 24 * 60 * 60 * 1000;
 /// Steps at one time beyond one a core, so that slow plugins on a few sessions do not hold up the others.
 const BESIDE_SLOW: usize = 6;
+/// Of these, sessions whose last turn was long have at most one in so many: the others find a worker at once.
+const PART_OF_SLOW: usize = 2;
 /// `on-settled` runs at one time.
 const SETTLED_RUNS: usize = 4;
 
@@ -141,6 +144,8 @@ pub struct Daemon {
     to: UnboundedSender<Event>,
     from: UnboundedReceiver<Event>,
     steps: Arc<Semaphore>,
+    /// Steps of sessions whose last turn was long.
+    slow_steps: Arc<Semaphore>,
     settled_runs: Arc<Semaphore>,
     clock: u64,
     roots: Roots,
@@ -168,13 +173,15 @@ impl Daemon {
     pub fn new(world: Arc<World>) -> Daemon {
         let (to, from) = unbounded_channel();
         let cores = std::thread::available_parallelism().map_or(2, usize::from);
+        let steps = cores.max(2) + BESIDE_SLOW;
         Daemon {
             world,
             slots: HashMap::new(),
             due: BTreeSet::new(),
             to,
             from,
-            steps: Arc::new(Semaphore::new(cores.max(2) + BESIDE_SLOW)),
+            steps: Arc::new(Semaphore::new(steps)),
+            slow_steps: Arc::new(Semaphore::new(steps / PART_OF_SLOW)),
             settled_runs: Arc::new(Semaphore::new(SETTLED_RUNS)),
             clock: 0,
             roots: Roots::new(watch::system()),

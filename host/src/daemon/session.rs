@@ -32,6 +32,7 @@ use super::links::AskId;
 use super::orphans::Lineage;
 use super::quiet::Quiet;
 use super::step::Kept;
+use super::turn::Turn;
 use super::unended::Tail;
 use super::wished::Wish;
 use super::world::{Met, World};
@@ -124,10 +125,9 @@ pub struct Session {
     /// When it was met as a copy, Unix milliseconds: what is older and arrives yet, since copying takes a while, too.
     pub(super) copied_ms: Option<i64>,
     pub(super) tally: Tally,
+    pub(super) turn: Turn,
     /// Pi's own files, and the model.
     pub(super) around: Surroundings,
-    /// Lines that plugins log go with those of the run log.
-    pub(super) keeps_logged: bool,
 }
 
 /// What happened in a step, for the log and for `--once`.
@@ -209,8 +209,8 @@ impl Session {
             skip_present: is_copy,
             copied_ms: is_copy.then(super::world::now_ms),
             tally: Tally::default(),
+            turn: Turn::default(),
             around: Surroundings::default(),
-            keeps_logged: world.is_observed(),
         };
         if is_copy {
             tracing::info!(session = %path.display(), "a copy of a session that is elsewhere: followed from its end");
@@ -270,7 +270,10 @@ impl Session {
         self.look_ahead(&reading).map_err(io(&self.path))?;
         let mut failure = None;
         let ended = reading.lines(from, |offset, line| match self.take_line(world, offset, line, &mut each) {
-            Ok(()) => !(world.stops().is_some() && self.may_stop_behind(offset + line.len() as u64 + 1)),
+            Ok(()) => {
+                let stops = world.stops().is_some() || self.turn.is_over();
+                !(stops && self.may_stop_behind(offset + line.len() as u64 + 1))
+            }
             Err(e) => {
                 failure = Some(e);
                 false

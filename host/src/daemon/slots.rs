@@ -52,6 +52,8 @@ pub(super) struct Slot {
     /// `on-settled` runs under way.
     pub(super) jobs: usize,
     pub(super) failures: u32,
+    /// Its last turn was long.
+    slow: bool,
     used: u64,
 }
 
@@ -79,12 +81,13 @@ impl Daemon {
             return;
         }
         slot.working = true;
-        let bell = Bell { bridges: slot.links.view(), ..std::mem::take(&mut slot.bell) };
+        let bell = Bell { bridges: slot.links.view(), yields: true, ..std::mem::take(&mut slot.bell) };
+        let slow = slot.slow;
         if let Some(due) = slot.due.take() {
             self.due.remove(&(due, path.to_path_buf()));
         }
         let session = self.carry(path);
-        self.start(path.to_path_buf(), session, bell);
+        self.start(path.to_path_buf(), session, bell, slow);
     }
 
     /// The session in memory, for its step. Where too many wait for theirs it is read anew: each has its file open.
@@ -105,13 +108,17 @@ impl Daemon {
         self.carried -= usize::from(carried);
     }
 
-    fn start(&self, path: PathBuf, session: Option<Session>, bell: Bell) {
+    fn start(&self, path: PathBuf, session: Option<Session>, bell: Bell, slow: bool) {
         let (world, to, steps) = (Arc::clone(&self.world), self.to.clone(), Arc::clone(&self.steps));
+        let slow_steps = slow.then(|| Arc::clone(&self.slow_steps));
         // The step keeps its root locked, also if a reload lets it go meanwhile.
         let following = self.roots.following();
         tokio::spawn(async move {
             // A Pi that waits does not wait for other sessions too.
-            let _permit = if bell.asks.is_empty() { steps.acquire_owned().await.ok() } else { None };
+            let waits = bell.asks.is_empty();
+            let _slow =
+                if let Some(slow) = slow_steps.filter(|_| waits) { slow.acquire_owned().await.ok() } else { None };
+            let _permit = if waits { steps.acquire_owned().await.ok() } else { None };
             let at = path.clone();
             let work = tokio::task::spawn_blocking(move || step_session(&world, &following, &at, session, bell));
             let stepped = work.await.unwrap_or_else(|panic| Stepped::panicked(&panic));
@@ -143,7 +150,8 @@ impl Daemon {
         self.summary.tally.add(&next.tally);
         self.summary.failed.remove(path);
         let slot = self.slot(path);
-        slot.failures = 0;
+        (slot.failures, slot.slow) = (0, next.slow);
+        slot.again |= next.more;
         if slot.waiting != next.waiting
             && let Some(why) = next.waiting
         {

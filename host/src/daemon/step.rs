@@ -17,6 +17,7 @@ use crate::journal::{Batch, Intent, Recorded, RunRecord};
 use super::links::Bell;
 use super::session::{Session, StepError, Tally};
 use super::settled::SettledJob;
+use super::turn::Turn;
 use super::world::{World, now_ms, random};
 
 /// How long a batch waits at first that could not be written for want of room, rights or a lock.
@@ -33,6 +34,8 @@ pub(super) const WROTE: &str = "somebody wrote at this moment";
 const UNWRITABLE: &str = "the file cannot be written; see the log";
 /// Why something waits where a bridge was and may come back.
 const UNBRIDGED: &str = "its Pi has a bridge, which is not connected at this moment";
+/// Why something waits where there is more to do than one turn allows.
+const TURN_OVER: &str = "other sessions go first for a moment";
 /// Why something waits where a bridge has come just now.
 pub(super) const BRIDGED: &str = "a Pi with a bridge has just connected";
 
@@ -70,6 +73,10 @@ pub struct Next {
     pub tally: Tally,
     /// Where the branch stands and whether a Pi is there, if that mattered.
     pub seen: Option<(State, Presence)>,
+    /// It took long to run the plugins on what arrived.
+    pub slow: bool,
+    /// More has arrived than one turn could do.
+    pub more: bool,
 }
 
 impl Next {
@@ -96,9 +103,11 @@ impl Session {
         self.check_file()?;
         self.look_around(world);
         let first = self.read_to == 0;
+        self.turn = Turn::new(bell.yields && self.may_be_late(&bell));
         if self.read_new(world)? | self.tail_changed() || first {
             self.note_writing(world);
         }
+        let turn = std::mem::take(&mut self.turn);
         self.quiet.looked();
         self.recover(world)?;
         self.watch_lost(world)?;
@@ -115,15 +124,26 @@ impl Session {
         let named = std::mem::take(&mut bell.redo);
         let again =
             if bell.asks.is_empty() || !named.is_empty() { self.redo(world, &named)? } else { self.redo_later(world) };
+        if turn.is_over() && self.has_whole_line(&self.reading.clone())? {
+            self.keep_log(world)?;
+            let tally = std::mem::take(&mut self.tally);
+            return Ok(Next { slow: true, more: true, waiting: Some(TURN_OVER), tally, ..Next::default() });
+        }
         self.wishes.append(&mut bell.wishes);
         let bridged = !bell.bridges.is_empty();
         let mut next = if bridged { self.serve(world, bell)? } else { self.settle(world)? };
         next.jobs.extend(self.grant_dry(world)?);
         self.look_at_wishes(world, bridged, &mut next)?;
         next.look_again(again);
-        next.tally = std::mem::take(&mut self.tally);
+        (next.tally, next.slow) = (std::mem::take(&mut self.tally), turn.is_long());
         self.keep_log(world)?;
         Ok(next)
+    }
+
+    /// Whether nobody waits for all of this step, and nothing in it hangs on the whole file.
+    fn may_be_late(&self, bell: &Bell) -> bool {
+        let asked = !bell.asks.is_empty() || !bell.wishes.is_empty();
+        !asked && !self.is_waited_for() && !self.is_asked() && self.intents.is_empty()
     }
 
     /// Reads what arrived and runs the plugins on it.

@@ -8,16 +8,16 @@ use super::error::AskError;
 const MOST_MESSAGES: usize = 256;
 
 /// What is asked.
-#[derive(Clone, Debug, PartialEq, Eq, Deserialize, Serialize)]
+#[derive(Clone, Debug, PartialEq, Eq, Deserialize)]
 #[serde(rename_all = "camelCase", deny_unknown_fields)]
 pub struct Request {
     /// What the model is told of its task.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
+    #[serde(default)]
     pub system: Option<String>,
     /// The conversation; at least one.
     pub messages: Vec<Message>,
     /// The most that it may answer, tokens.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
+    #[serde(default)]
     pub max_tokens: Option<u64>,
 }
 

@@ -17,7 +17,7 @@ use std::time::SystemTime;
 use wasmtime::Engine;
 use wasmtime::component::Component;
 
-use super::SandboxError;
+use super::{LoadError, SandboxError};
 
 /// Bits of a mode that let others in to write.
 const OTHERS_WRITE: u32 = 0o022;
@@ -55,23 +55,22 @@ impl Cache {
             return None;
         }
         // SAFETY: only this user could write the file or anything in its directory (checked here and on opening), and
-        // this program writes there only what the same engine compiled, whole, under its final name.
+        // this program writes there only what it compiled for the same engine, whole, under its final name.
         let component = unsafe { Component::deserialize_file(engine, &path) }.ok()?;
         // Only to know which are old; one that looks older than it is costs a compilation.
         let _ = File::open(&path).and_then(|file| file.set_modified(SystemTime::now()));
         Some(component)
     }
 
-    /// Puts a component there, and makes room by removing the ones that were not used for longest.
+    /// Puts compiled code there, and makes room by removing the ones that were not used for longest.
     ///
     /// # Errors
     /// If the disk does not take it. Nothing is lost but time.
-    pub(super) fn store(&self, digest: &str, component: &Component) -> io::Result<()> {
-        let code = component.serialize().map_err(io::Error::other)?;
+    pub(super) fn store(&self, digest: &str, code: &[u8]) -> io::Result<()> {
         // A name that no other thread, process or container has, so that what is renamed is whole.
         let name = getrandom::u64().map_err(|error| io::Error::other(error.to_string()))?;
         let temporary = self.dir.join(format!(".{name:016x}"));
-        let written = write_new(&temporary, &code).and_then(|()| fs::rename(&temporary, self.path(digest)));
+        let written = write_new(&temporary, code).and_then(|()| fs::rename(&temporary, self.path(digest)));
         if written.is_err() {
             // What is left over is removed as old one day.
             let _ = fs::remove_file(&temporary);
@@ -109,6 +108,16 @@ fn unless_gone<T>(done: io::Result<T>) -> io::Result<Option<T>> {
         Err(error) if error.kind() == io::ErrorKind::NotFound => Ok(None),
         done => done.map(Some),
     }
+}
+
+/// The component in compiled code that was just made.
+///
+/// # Errors
+/// If it is not for this engine.
+pub(super) fn compiled(engine: &Engine, code: &[u8]) -> Result<Component, LoadError> {
+    // SAFETY: the code comes from this program, here or as the compiler that it started itself, and from nowhere else.
+    let component = unsafe { Component::deserialize(engine, code) };
+    component.map_err(|error| LoadError::NotAPlugin(format!("{error:#}")))
 }
 
 /// Whether nobody but this user could have written it.

@@ -16,7 +16,17 @@ const KEEP_RESIDENT: usize = 256 << 10;
 #[derive(Clone)]
 pub(super) struct Clockwork {
     pub(super) engine: Engine,
+    pub(super) memories: Memories,
     pub(super) ticker: Arc<Ticker>,
+}
+
+/// How an instance's memory lies in the address space. Compiled code is for one or the other.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) enum Memories {
+    /// With room around it, so that most accesses need no check.
+    Roomy,
+    /// No larger than what is in it.
+    Small,
 }
 
 impl Clockwork {
@@ -24,16 +34,28 @@ impl Clockwork {
     /// some 20 µs a run); or with memories that are no larger than what is in them (slower in every access). What a run
     /// computes, and its fuel, is the same with each.
     pub(super) fn new(options: &SandboxOptions) -> Result<Self, SandboxError> {
-        let mut small = config(None);
-        small.memory_reservation(0).memory_guard_size(0).memory_reservation_for_growth(1 << 20);
-        let engine = usable(&config(Some(options)))
-            .or_else(|_| usable(&config(None)))
-            .or_else(|_| usable(&small))
-            .map_err(|error| SandboxError::Engine(format!("{error:#}")))?;
+        let roomy = usable(&config(Some(options))).or_else(|_| usable(&plain(Memories::Roomy)));
+        let (engine, memories) = match roomy {
+            Ok(engine) => (engine, Memories::Roomy),
+            Err(_) => (usable(&plain(Memories::Small)).map_err(no_engine)?, Memories::Small),
+        };
         let ticker = Ticker::new(engine.clone(), options.concurrent_runs);
         let ticker = ticker.map_err(|error| SandboxError::Engine(format!("no thread for its clock: {error}")))?;
-        Ok(Self { engine, ticker: Arc::new(ticker) })
+        Ok(Self { engine, memories, ticker: Arc::new(ticker) })
     }
+}
+
+fn no_engine(error: wasmtime::Error) -> SandboxError {
+    SandboxError::Engine(format!("{error:#}"))
+}
+
+/// What is compiled how, and run without a pool.
+pub(super) fn plain(memories: Memories) -> Config {
+    let mut config = config(None);
+    if memories == Memories::Small {
+        config.memory_reservation(0).memory_guard_size(0).memory_reservation_for_growth(1 << 20);
+    }
+    config
 }
 
 /// An engine that has room for a memory.

@@ -4,7 +4,7 @@ use std::time::{Duration, Instant};
 
 use sha2::{Digest, Sha256};
 
-use super::component::{check_contract, component_bytes, contract_version, imports};
+use super::component::{check_contract, contract_version, imports};
 use super::grants::Grants;
 use super::plugin::{Exports, PluginSource, check_known, describe, hex};
 use super::wakes::Patterns;
@@ -74,9 +74,8 @@ impl Sandbox {
     }
 
     fn look(&self, source: &PluginSource, found: &mut Inspection) -> Result<(), LoadError> {
-        let bytes = component_bytes(&source.bytes)?;
         let begun = Instant::now();
-        let component = self.compile(&found.digest, &bytes)?;
+        let component = self.compile(&found.digest, &source.bytes)?;
         found.compiled_in = Some(begun.elapsed());
         found.contract = contract_version(self.engine(), &component);
         found.imports = imports(self.engine(), &component);

@@ -6,6 +6,10 @@ use wasmtime::ResourceLimiter;
 
 use super::report::FailureKind;
 
+/// Bytes of a plugin's file.
+pub(super) const MAX_COMPONENT_BYTES: usize = 32 << 20;
+/// Bytes of its compiled code.
+pub(super) const MAX_CODE_BYTES: usize = 128 << 20;
 /// Bytes of stack for wasm, and so the depth of recursion.
 pub(super) const MAX_STACK: usize = 512 << 10;
 /// Core instances in a component: the plugin's own, and the few that join it to the host.

@@ -7,7 +7,7 @@
 //! a limit is thrown away with it. What a plugin can reach is the contract's interfaces, one file each here
 //! ([`session`], [`append`], [`model`], [`log`]), and nothing else: a component that imports more is not loaded.
 //!
-//! | bytes to a plugin | [`component`] → [`cache`] → [`plugin`] |
+//! | bytes to a plugin | [`compiler`], in a process of its own → [`cache`] → [`component`] → [`plugin`] |
 //! | --- | --- |
 //! | a run | [`instance`] over a [`view`] of the branch, with a [`batch`] for what is proposed |
 //! | what ends one | [`limits`], [`ticker`], [`report`] |
@@ -15,6 +15,7 @@
 mod append;
 mod batch;
 mod cache;
+mod compiler;
 mod component;
 mod contract;
 mod engine;
@@ -36,6 +37,7 @@ use std::io;
 use std::path::PathBuf;
 use std::sync::Arc;
 
+pub use compiler::{COMPILE, SMALL, serve as serve_compiler};
 pub use component::{CONTRACT_VERSION, componentize};
 #[doc(hidden)]
 pub use engine::config as engine_config;
@@ -55,6 +57,9 @@ pub struct SandboxOptions {
     /// Where compiled code is kept; none compiles each plugin anew. A directory of its own, which only this user may
     /// write to.
     pub cache_dir: Option<PathBuf>,
+    /// This program, which compiles each plugin in a process of its own when it is started with [`COMPILE`]; none compiles it in
+    /// this process, where nothing bounds what that takes.
+    pub compiler: Option<PathBuf>,
     /// Bytes of compiled code that are kept; the ones not used for longest go first.
     pub cache_bytes: u64,
     /// Runs at one time; further ones wait.
@@ -65,7 +70,7 @@ pub struct SandboxOptions {
 
 impl Default for SandboxOptions {
     fn default() -> Self {
-        Self { cache_dir: None, cache_bytes: CACHE_BYTES, concurrent_runs: 16, max_memory: 1 << 30 }
+        Self { cache_dir: None, compiler: None, cache_bytes: CACHE_BYTES, concurrent_runs: 16, max_memory: 1 << 30 }
     }
 }
 
@@ -74,6 +79,7 @@ pub struct Sandbox {
     clockwork: engine::Clockwork,
     linker: wasmtime::component::Linker<instance::Guest>,
     cache: Option<cache::Cache>,
+    compiler: Option<PathBuf>,
     max_memory: usize,
 }
 
@@ -87,7 +93,8 @@ impl Sandbox {
         let open = |dir: &PathBuf| cache::Cache::open(dir, &clockwork.engine, options.cache_bytes);
         let cache = options.cache_dir.as_ref().map(open).transpose()?;
         let linker = instance::linker(&clockwork.engine).map_err(|error| SandboxError::Engine(format!("{error:#}")))?;
-        Ok(Arc::new(Self { clockwork, linker, cache, max_memory: options.max_memory }))
+        let (compiler, max_memory) = (options.compiler.clone(), options.max_memory);
+        Ok(Arc::new(Self { clockwork, linker, cache, compiler, max_memory }))
     }
 
     fn engine(&self) -> &wasmtime::Engine {
@@ -127,6 +134,17 @@ pub enum LoadError {
     /// The bytes are no plugin.
     #[error("this is no plugin: {0}")]
     NotAPlugin(String),
+    /// It is more than a plugin may be, or than its compiler could take.
+    #[error(
+        "it is too much: {0}; leave out what it does not use, split huge functions, and build it for size (a Rust plugin with \
+         `opt-level = \"s\"`)"
+    )]
+    TooMuch(String),
+    /// The process that was to compile it gave nothing.
+    #[error(
+        "it could not be compiled: {0}; see that this user may start processes, and try again with `pi-graft reload`"
+    )]
+    Compiler(String),
     /// It was made for another version of the contract.
     #[error(
         "it was made for version {theirs} of the contract (pi-graft:plugin), and this is version {ours}: build it with \

@@ -8,7 +8,8 @@ use wasmtime::Store;
 use wasmtime::component::{Component, ComponentExportIndex, ComponentNamedList, Instance, Lift, Lower, TypedFunc};
 
 use super::batch::Batch;
-use super::component::{HANDLER, check_contract, component_bytes};
+use super::compiler::{check_size, compile, compile_beside};
+use super::component::{HANDLER, check_contract};
 use super::contract::Description;
 use super::grants::{Grants, is_known};
 use super::instance::{Ended, Guest, Machine, Session};
@@ -18,7 +19,7 @@ use super::pieces::cut;
 use super::report::{Done, Failure, FailureKind, Handler, Run, RunReport};
 use super::view::{View, custom_type, ends_chain, kind, maker, role};
 use super::wakes::{Patterns, Waker};
-use super::{LoadError, Sandbox};
+use super::{LoadError, Sandbox, cache};
 
 /// Bytes of an error's text.
 const MAX_ERROR_BYTES: usize = 4 << 10;
@@ -94,21 +95,26 @@ impl Sandbox {
     }
 
     fn component(&self, digest: &str, bytes: &[u8]) -> Result<Component, LoadError> {
-        let engine = &self.clockwork.engine;
-        if let Some(component) = self.cache.as_ref().and_then(|cache| cache.load(engine, digest)) {
-            return Ok(component);
-        }
-        self.compile(digest, &component_bytes(bytes)?)
+        self.cached(digest).map_or_else(|| self.compile(digest, bytes), Ok)
     }
 
-    /// Compiles a component, and keeps what comes of it.
-    pub(super) fn compile(&self, digest: &str, component: &[u8]) -> Result<Component, LoadError> {
-        let component = Component::from_binary(self.engine(), component)
-            .map_err(|error| LoadError::NotAPlugin(format!("{error:#}")))?;
-        if let Some(Err(error)) = self.cache.as_ref().map(|cache| cache.store(digest, &component)) {
+    fn cached(&self, digest: &str) -> Option<Component> {
+        self.cache.as_ref().and_then(|cache| cache.load(self.engine(), digest))
+    }
+
+    /// Compiles a plugin, and keeps what comes of it.
+    pub(super) fn compile(&self, digest: &str, bytes: &[u8]) -> Result<Component, LoadError> {
+        check_size(bytes)?;
+        let memories = self.clockwork.memories;
+        let code = match &self.compiler {
+            Some(program) => compile_beside(program, memories, bytes),
+            None => compile(memories, bytes),
+        }?;
+        if let Some(Err(error)) = self.cache.as_ref().map(|cache| cache.store(digest, &code)) {
             tracing::warn!(%error, "a compiled plugin could not be kept; it will be compiled again");
         }
-        Ok(component)
+        // From its file no more of it is in memory than what runs.
+        self.cached(digest).map_or_else(|| cache::compiled(self.engine(), &code), Ok)
     }
 
     pub(super) fn machine(&self, component: &Component, source: &PluginSource) -> Result<Machine, LoadError> {

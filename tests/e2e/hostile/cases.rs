@@ -1,10 +1,14 @@
 //! Every kind of mischief that we know, and what the log must say of each.
 
-use super::wat;
+use super::{bombs, wat};
 use crate::stage::{Stage, scripted};
 
 /// What only the other session says.
 pub const OTHERS_SECRET: &str = "the word is xyzzy";
+/// What an edit takes out of the session before anybody is asked to look at it.
+pub const EDITED_OUT: &str = "the word was plugh";
+/// The entry that said it.
+pub const EDITED: &str = "00000002";
 /// Notes each user message.
 pub const GOOD: &str = r#"{"needs":["append:custom"],"on":["message:user"],"entry":[{"custom":{"type":"good","data":{"of":"$trigger"}}}]}"#;
 /// All that can be granted without a model.
@@ -30,7 +34,16 @@ impl Case {
 
 /// All of them.
 pub fn all(stage: &Stage) -> Vec<Case> {
-    let kinds = [without_end(), too_much(), forged(stage), not_granted(), while_loading(stage), of_wat(stage)];
+    let kinds = [
+        without_end(),
+        too_much(),
+        forged(stage),
+        not_granted(),
+        while_loading(stage),
+        of_wat(stage),
+        declared(stage),
+        around_a_call(stage),
+    ];
     kinds.into_iter().flatten().collect()
 }
 
@@ -116,10 +129,19 @@ fn forged(stage: &Stage) -> Vec<Case> {
 fn not_granted() -> Vec<Case> {
     let elsewhere = r#"{"on":["custom:wake"],"entry":[{"read":"00000004"},{"err":"it was there"}]}"#;
     let needs = r#"{"needs":["append:custom"],"on":["message:user"]}"#;
+    let raw = format!(r#"{{"on":["context_edit"],"entry":[{{"raw":"{EDITED}"}}]}}"#);
     vec![
         refused("ungranted", &[], r#"{"custom":{"type":"ungranted"}}"#, "is not granted"),
         refused("asks-a-model", &ALL, r#"{"complete":"summary"}"#, "handler"),
-        refused("reads-raw", &["append:custom"], r#"{"edits":[{"target":"$trigger"}]}"#, "is not granted"),
+        refused("edits", &["append:custom"], r#"{"edits":[{"target":"$trigger"}]}"#, "append:context_edit"),
+        refused("compacts", &["append:custom"], r#"{"compaction":{"summary":"s"}}"#, "append:compaction"),
+        refused(
+            "speaks",
+            &["append:custom"],
+            r#"{"custom_message":{"type":"m","content":"x"}}"#,
+            "append:custom_message",
+        ),
+        Case { name: "reads-raw", table: scripted("reads-raw", &ALL[..4], &raw), said: "session:raw" },
         Case {
             name: "reads-elsewhere",
             table: scripted("reads-elsewhere", &ALL, elsewhere),
@@ -166,5 +188,41 @@ fn of_wat(stage: &Stage) -> Vec<Case> {
         of_bytes(stage, "grows-tables", &wat::plugin("", grow), "of 20,000 table elements"),
         of_bytes(stage, "reads-on-and-on", &wat::plugin(text, read), "of 300,000,000 fuel (limits.fuel)"),
         of_bytes(stage, "answers-elsewhere", &wat::plugin("", elsewhere), "trap"),
+    ]
+}
+
+fn declared(stage: &Stage) -> Vec<Case> {
+    let elements = "(table 10000000 funcref)";
+    let tables = "(table 1 funcref)".repeat(20);
+    vec![
+        of_bytes(stage, "begins-with-much", &wat::with_pages(8192), "of 16,777,216 bytes of memory"),
+        of_bytes(stage, "declares-memory", &wat::with_pages(65536), "memory"),
+        of_bytes(stage, "declares-a-table", &bombs::declaring(elements), "of 20,000"),
+        of_bytes(stage, "declares-tables", &bombs::declaring(&tables), "tables"),
+        of_bytes(stage, "declares-functions", &bombs::functions(30_000), "unreachable"),
+        of_bytes(stage, "declares-data", &bombs::pieces_of_data(90_000), "unreachable"),
+        of_bytes(stage, "declares-too-much-data", &bombs::pieces_of_data(100_001), "data"),
+        of_bytes(stage, "declares-variables", &bombs::variables(1_000_000), "locals"),
+        of_bytes(stage, "is-far-too-long", &bombs::padded(50 << 20), "of 33,554,432 bytes of a plugin's file"),
+        of_bytes(stage, "is-a-thousand", &bombs::instances(900), "instances"),
+        of_bytes(stage, "is-too-many", &bombs::instances(100_000), "instances"),
+        of_bytes(stage, "holds-too-many", &bombs::components(100_000), "components"),
+    ]
+}
+
+/// What the host calls on the way into a plugin and out of it is the plugin's too.
+fn around_a_call(stage: &Stage) -> Vec<Case> {
+    let after = |body: &str| {
+        let export = "cabi_post_pi-graft:plugin/handler@0.1.0#on-entry";
+        wat::proposing_and(&format!("(func (export \"{export}\") (param i32) {body})"), "1")
+    };
+    let receiving = |body: &str| wat::receiving(body);
+    let fuel = "of 300,000,000 fuel (limits.fuel)";
+    vec![
+        of_bytes(stage, "traps-afterwards", &after("unreachable"), "unreachable"),
+        of_bytes(stage, "loops-afterwards", &after("(loop (br 0))"), fuel),
+        of_bytes(stage, "traps-receiving", &receiving("unreachable"), "unreachable"),
+        of_bytes(stage, "loops-receiving", &receiving("(loop (br 0)) unreachable"), fuel),
+        of_bytes(stage, "receives-elsewhere", &receiving("(i32.const -8)"), "realloc"),
     ]
 }

@@ -1,5 +1,7 @@
 //! A plugin that misbehaves costs its own run only: every kind of mischief at once on one daemon, beside a good plugin.
 
+#[expect(dead_code, reason = "what takes minutes to compile is for the sandbox's tests")]
+mod bombs;
 mod cases;
 mod wat;
 
@@ -30,6 +32,8 @@ fn the_good_ones_grafts_all_land_and_nothing_else_does() {
     let mut asked = [Vec::new(), Vec::new()];
     let mut pi = Talk::begin(&paths[0]);
     pi.entry("custom", r#""customType":"wake""#);
+    assert_eq!(pi.assistant(cases::EDITED_OUT), cases::EDITED);
+    pi.entry("context_edit", &format!(r#""targetId":"{}","replacement":{{"content":"gone"}}"#, cases::EDITED));
     for text in ["hello", "again"] {
         asked[0].push(pi.user(text));
         pi.assistant("hi");
@@ -58,6 +62,7 @@ fn the_good_ones_grafts_all_land_and_nothing_else_does() {
         assert_eq!(file.receipts(), asked.len(), "nothing but the good one's");
     }
     assert!(!log.contains(cases::OTHERS_SECRET), "it read another session");
+    assert!(!log.contains(cases::EDITED_OUT), "it read what an edit took out");
     assert!(most < MOST_MEMORY, "{most} bytes");
 }
 

@@ -7,14 +7,28 @@ use wit_parser::Resolve;
 /// module has beside the plain parts), `on_entry` is the body of the handler: it leaves the address of its answer, and
 /// that at 3,000 is "well done".
 pub fn plugin(items: &str, on_entry: &str) -> Vec<u8> {
+    // What the host hands over always goes to the same place, so nothing of it is kept.
+    with_parts(items, 4, "(i32.const 65536)", on_entry)
+}
+
+/// Takes what the host hands over in this way, and does nothing.
+pub fn receiving(realloc: &str) -> Vec<u8> {
+    with_parts("", 4, realloc, "(i32.const 3000)")
+}
+
+/// Has so many pages of memory from the start, 64 KiB each, and does nothing.
+pub fn with_pages(pages: u32) -> Vec<u8> {
+    with_parts("", pages, "(i32.const 65536)", "(i32.const 3000)")
+}
+
+fn with_parts(items: &str, pages: u32, realloc: &str, on_entry: &str) -> Vec<u8> {
     let handler = "pi-graft:plugin/handler@0.1.0#";
     let text = format!(
         r#"(module
             {items}
-            (memory (export "memory") 4)
+            (memory (export "memory") {pages})
             (table $table 1 funcref)
-            ;; What the host hands over always goes to the same place, so nothing of it is kept.
-            (func (export "cabi_realloc") (param i32 i32 i32 i32) (result i32) (i32.const 65536))
+            (func (export "cabi_realloc") (param i32 i32 i32 i32) (result i32) {realloc})
             (func (export "{handler}describe") (param i32 i32) (result i32) (i32.const 1024))
             (func (export "{handler}on-entry") (param i32 i32) (result i32) {on_entry})
             (func (export "{handler}on-settled") (param i32 i32 i32 i32 i32 i32 i32 i32 i32) (result i32) (unreachable))
@@ -43,8 +57,14 @@ pub fn importing(interface: &str) -> Vec<u8> {
 
 /// A call of `append.custom` with the type `x` and these bytes as its data; the answer is left at 3,000, unread.
 pub fn proposing(data: &str) -> Vec<u8> {
+    proposing_and("", data)
+}
+
+/// The same, with these items too.
+pub fn proposing_and(items: &str, data: &str) -> Vec<u8> {
     let items = format!(
         r#"(import "pi-graft:plugin/append@0.1.0" "custom" (func $custom (param i32 i32 i32 i32 i32 i32)))
+        {items}
         (data (i32.const 4096) "x") (data (i32.const 4100) "{data}")"#
     );
     let length = unescaped_len(data);

@@ -22,8 +22,8 @@ use crate::sandbox::{Plugin, Sandbox};
 use super::cores::on_all_cores;
 use super::failure::{Failure, Outcome};
 use super::find::session_file;
+use super::load::sandbox;
 use super::out::{Out, say};
-use super::plugin::sandbox;
 use super::progress::Progress;
 use compare::Change;
 

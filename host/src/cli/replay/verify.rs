@@ -8,9 +8,9 @@ use serde_json::json;
 
 use crate::cli::cores::on_all_cores;
 use crate::cli::failure::{Failure, Outcome};
+use crate::cli::load::sandbox;
 use crate::cli::out::{Out, grouped, say};
 use crate::cli::paint::{Ink, Row};
-use crate::cli::plugin::sandbox;
 use crate::cli::preview::one_line;
 use crate::cli::progress::Progress;
 use crate::cli::runlog::RunLog;
