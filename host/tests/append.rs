@@ -153,7 +153,7 @@ fn a_line_that_comes_right_before_the_rest_costs_the_cut_line_alone() {
 #[test]
 fn half_a_line_of_somebodys_right_before_ours_is_told() {
     let (landed, text, ..) = with(Fault::Line("{\"id\":\"p"));
-    assert!(matches!(landed, Err(FilesError::Io { .. })), "{landed:?}");
+    assert!(matches!(landed, Err(FilesError::Glued { .. })), "{landed:?}");
     assert_eq!(text, format!("{BEFORE}{{\"id\":\"p{}", batch()));
 }
 

@@ -3,7 +3,7 @@
 //! the file: all of it, once, and not one line torn.
 
 use std::fs::{self, File, Metadata};
-use std::io;
+use std::io::{self, Write};
 use std::panic::{AssertUnwindSafe, catch_unwind, resume_unwind};
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
@@ -219,6 +219,21 @@ impl Scene {
         }
     }
 
+    /// What was there is there, the file ends on its branch, and all of the batch is on it, once.
+    fn assert_led_back(&self, what: &str, before: &str) {
+        let text = fs::read_to_string(self.session()).expect("text");
+        assert!(text.starts_with(before), "{what}: {text}");
+        let tree = Arc::new(Tree::from_bytes(text.as_bytes()));
+        let branch = Branch::of_leaf(&tree, Arc::new(text.clone().into_bytes())).expect("a branch");
+        let on = |word: &str| branch.items().filter(|item| item.word == word).count();
+        // Where the last line had no end, it is that one which the half was glued to.
+        assert!(
+            branch.place_of(if self.stands == Stands::Unended { "00000001" } else { "00000002" }).is_some(),
+            "{what}: {text}"
+        );
+        assert_eq!(["one", "two", "three", "pi-graft.rejoin"].map(on), [1; 4], "{what}: {text}");
+    }
+
     /// An old session does not become the newest of its directory by a graft (S13.3).
     fn assert_old(&self, what: &str) {
         if self.stands == Stands::Old {
@@ -274,20 +289,38 @@ fn every_call_of_a_delivery_may_fail_in_every_way() {
     }
 }
 
-/// A file that stays read-only costs a try now and then, and is told as what waits.
+/// A file that stays read-only, or a disk that stays full for as long as you like, costs a try now and then, and is told as
+/// what waits.
 #[test]
 fn what_cannot_be_written_is_tried_again_ever_less_often_and_then_grafted() {
-    let scene = Scene::new(Stands::Ended);
-    let world = scene.world("state", Box::new(ReadOnly));
-    let mut session = Session::open(&world, &scene.session()).expect("readable").expect("a session");
-    let mut look = || session.step(&world, Bell::default()).expect("a step");
-    let pauses: Vec<_> = (0..6).map(|_| look()).map(|next| (next.after, next.waiting)).collect();
-    let expected = [5, 10, 20, 40, 60, 60].map(Duration::from_secs);
-    assert_eq!(pauses.iter().map(|(after, _)| after.expect("a pause")).collect::<Vec<_>>(), expected);
-    assert!(pauses.iter().all(|(_, why)| why.is_some_and(|why| why.contains("cannot be written"))));
-    drop(world);
-    scene.recover("state");
-    scene.assert_grafted("writable again", 0);
+    let disks: [(Box<dyn Disk>, &str); 2] = [(Box::new(ReadOnly), "cannot be written"), (Box::new(Full), "no room")];
+    for (disk, why) in disks {
+        let scene = Scene::new(Stands::Old);
+        let world = scene.world("state", disk);
+        let mut session = Session::open(&world, &scene.session()).expect("readable").expect("a session");
+        let mut look = || session.step(&world, Bell::default()).expect("a step");
+        let pauses: Vec<_> = (0..60).map(|_| look()).map(|next| (next.after, next.waiting)).collect();
+        let expected = [5, 10, 20, 40].into_iter().chain([60; 56]).map(Duration::from_secs);
+        assert_eq!(
+            pauses.iter().map(|(after, _)| after.expect("a pause")).collect::<Vec<_>>(),
+            expected.collect::<Vec<_>>()
+        );
+        assert!(pauses.iter().all(|(_, told)| told.is_some_and(|told| told.contains(why))), "{why}: {pauses:?}");
+        assert_eq!(fs::read_to_string(scene.session()).expect("text"), scene.before, "{why}: not one byte");
+        scene.assert_old(why);
+        drop(world);
+        scene.recover("state");
+        scene.assert_grafted(why, 0);
+    }
+}
+
+/// A disk without room.
+struct Full;
+
+impl Disk for Full {
+    fn allocate(&self, _: &File, _: u64, _: u64) -> io::Result<()> {
+        Err(io::ErrorKind::StorageFull.into())
+    }
 }
 
 /// A disk that may be read, and not opened for writing.
@@ -377,5 +410,39 @@ fn a_recovery_may_be_cut_off_too() {
         }
         scene.recover("state");
         scene.assert_grafted(label, usize::from(store != Store::Same));
+    }
+}
+
+/// Between the check and the write somebody writes half a line, once.
+struct HalfALine(PathBuf, AtomicUsize);
+
+impl Disk for HalfALine {
+    fn write(&self, file: &File, bytes: &[u8]) -> io::Result<usize> {
+        if self.1.fetch_add(1, Ordering::SeqCst) == 0 {
+            File::options().append(true).open(&self.0)?.write_all(br#"{"type":"message","id":"half"#)?;
+        }
+        RealDisk.write(file, bytes)
+    }
+}
+
+/// Whose line it was loses it, and our receipt with it, which it is glued to. What is left of ours hangs on nothing, and who
+/// opens the file then begins with an empty context: so it is led back, by any store, whatever ends the process meanwhile.
+#[test]
+fn behind_half_a_line_that_came_in_that_moment_the_file_is_led_back() {
+    for stands in [Stands::Ended, Stands::Unended, Stands::Old] {
+        for store in [Store::Same, Store::Yesterdays, Store::TwoOfThem] {
+            for label in [None, Some("rejoin-intended"), Some("rejoin-written"), Some("rejoin-done")] {
+                let what = format!("{stands:?}, {label:?}, {store:?}");
+                let scene = Scene::new(stands);
+                step_to_the_end(&scene, Box::new(HalfALine(scene.session(), AtomicUsize::new(0))));
+                let glued = fs::read_to_string(scene.session()).expect("text");
+                assert!(glued.starts_with(&scene.before) && glued.len() > scene.before.len(), "{what}: written");
+                steps::unwind_at(label);
+                step_to_the_end(&scene, Box::new(RealDisk));
+                steps::unwind_at(None);
+                comes_back(&scene, store);
+                scene.assert_led_back(&what, &glued);
+            }
+        }
     }
 }

@@ -8,7 +8,7 @@ use serde_json::{Value, json};
 
 use crate::peer::Peer;
 use crate::server::{Reply, Server, completion};
-use crate::stage::{COMPACTS_SOON, Daemon, Stage, model_at, until};
+use crate::stage::{COMPACTS_SOON, Daemon, Stage, model_at, scripted, until};
 use crate::talk::{Session, Talk};
 
 const KEY: &str = "sk-SECRET-KEY";
@@ -202,4 +202,29 @@ fn pi_makes_its_own_where_the_model_fails_or_the_config_says_so() {
         assert_eq!(told(&mut peer, 1), Value::Null, "{more}");
         assert_eq!(server.requests().len(), usize::from(!more.contains("never")), "{more}");
     }
+}
+
+/// More sessions than there are runs at once, and not one answer: what does not need the model goes on in all of them.
+#[test]
+fn a_server_that_does_not_answer_holds_up_neither_entries_nor_other_sessions() {
+    let server = Server::new([Reply::Nothing]);
+    let note = r#"{"needs":["append:custom"],"on":["message:user"],"entry":[{"custom":{"type":"note"}}]}"#;
+    let model = format!("{}timeout = \"1h\"\n", model_at(&server));
+    let stage =
+        Stage::new(20, &[model, scripted("noter", &["append:custom"], note), COMPACTS_SOON.to_owned()].concat());
+    let daemon = stage.daemon(&["--closed"]);
+    let paths: Vec<_> = (0..8).map(|at| stage.session(&format!("s{at}.jsonl"))).collect();
+    let mut talks: Vec<Talk> = paths.iter().map(|path| Talk::begin(path)).collect();
+    talks.iter_mut().for_each(|talk| drop(talk.two_turns()));
+    server.wait_for_requests(1);
+    let all_have = |notes| paths.iter().all(|path| Session::read(path).live_customs("note").len() == notes);
+    until("the notes of all sessions", || all_have(2));
+    for talk in &mut talks {
+        talk.user("and on");
+        talk.assistant("ok");
+    }
+    until("those of the next turn", || all_have(3));
+    daemon.end();
+    server.wait_for_leaving();
+    assert!(paths.iter().all(|path| Session::read(path).compactions() == 0), "nobody answered");
 }

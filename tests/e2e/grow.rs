@@ -4,7 +4,7 @@ use std::fs;
 use std::path::Path;
 
 use crate::stage::{Stage, append, until};
-use crate::talk::{Session, Talk};
+use crate::talk::{Session, Talk, pi_reads};
 
 const COMPACT: &str = r#"[[plugin]]
 name = "auto-compact"
@@ -70,19 +70,9 @@ fn random(seed: &mut u64) -> usize {
     (*seed >> 33) as usize
 }
 
-/// The real Pi opens it, and has the compaction in its context. Where Pi is not at hand (`PI_DIR`, `ORACLE_NODE`) this is
-/// left to the machine that has it.
+/// The real Pi opens it, and has the compaction in its context.
 fn check_with_pi(path: &Path) {
-    let (Some(pi), Some(node)) = (std::env::var_os("PI_DIR"), std::env::var_os("ORACLE_NODE")) else { return };
-    let oracle = concat!(env!("CARGO_MANIFEST_DIR"), "/../tests/oracle/oracle.mjs");
-    let output = std::process::Command::new(node)
-        .arg(oracle)
-        .args(["dump", "--default-leaf"])
-        .arg(path)
-        .env("PI_DIR", pi)
-        .output()
-        .expect("the oracle runs");
-    let answer: serde_json::Value = serde_json::from_slice(&output.stdout).expect("an answer");
+    let Some(answer) = pi_reads(path) else { return };
     assert_eq!(answer["loadError"], serde_json::Value::Null);
     assert_eq!(answer["fileChangedByOpen"], false);
     let roles = answer["leaves"][0]["messageRoles"].as_array().expect("roles");

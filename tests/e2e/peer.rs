@@ -18,7 +18,12 @@ pub struct Peer {
 impl Peer {
     /// Connects to the daemon of a stage.
     pub fn connect(stage: &Stage) -> Peer {
-        let to = UnixStream::connect(socket_of(stage)).expect("a daemon listens");
+        Peer::at(&socket_of(stage))
+    }
+
+    /// Connects to a socket.
+    pub fn at(socket: &Path) -> Peer {
+        let to = UnixStream::connect(socket).expect("a daemon listens");
         to.set_read_timeout(Some(Duration::from_secs(60))).expect("a timeout");
         let from = BufReader::new(to.try_clone().expect("the other half"));
         Peer { to, from }

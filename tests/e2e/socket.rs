@@ -78,6 +78,83 @@ fn what_is_not_followed_is_not_served() {
     daemon.end();
 }
 
+/// Whatever a bridge says its Pi has open: it is told why that is not served, and the daemon goes on.
+#[test]
+fn what_can_be_no_session_is_refused_in_words() {
+    let stage = stage();
+    let mut daemon = stage.daemon(&[]);
+    let root = stage.root().to_str().expect("UTF-8").to_owned();
+    let long = "x".repeat(300);
+    for (file, why) in [
+        (format!("{root}/--work--/a\0b.jsonl"), "no session can be at the path of this one"),
+        (format!("{root}/a\0b/c.jsonl"), "no session can be at the path of this one"),
+        (format!("{root}/--work--/{long}.jsonl"), "no session can be at the path of this one"),
+        (format!("{root}/{}a.jsonl", format!("{long}/").repeat(20)), "no session can be at the path of this one"),
+        (format!("{root}/--work--/../../a.jsonl"), "not followed here"),
+        (format!("{root}/gone/../../a.jsonl"), "leads up by `..`"),
+        ("a.jsonl".to_owned(), "is not absolute"),
+        (String::new(), "is not absolute"),
+        (format!("{root}/--work--"), "not followed here"),
+        (format!("{root}/--work--/a.jsonl/"), "served"),
+        (format!("{root}/--work--/a.jsonl\n"), "not followed here"),
+    ] {
+        let mut peer = Peer::connect(&stage);
+        peer.say(&hello(&file, "0198", "/work"));
+        let welcome = peer.hear().expect("an answer")["welcome"].clone();
+        let told = welcome["why"].as_str().unwrap_or("served");
+        assert!(told.contains(why), "{file:?}: {welcome}");
+    }
+    for (hello, why) in [
+        (hello(&format!("{root}/{}", "x".repeat(20 << 10)), "0198", "/work"), "may have 16384 at most"),
+        (hello("/a.jsonl", &"x".repeat(20 << 10), "/work"), "may have 16384 at most"),
+        (hello("/a.jsonl", "0198", &"x".repeat(20 << 10)), "may have 16384 at most"),
+        (json!({ "v": 1, "bridge": "hello", "pid": -1, "session": { "id": "a", "file": null } }), "invalid value"),
+        (json!({ "v": 1, "bridge": "hello", "pid": 1 }), "missing field `session`"),
+        (json!({ "v": 1, "bridge": "hello", "pid": 1, "session": { "id": 7, "file": null } }), "invalid type"),
+    ] {
+        let mut peer = Peer::connect(&stage);
+        peer.say(&hello);
+        let told = peer.hear().expect("a word");
+        assert!(told["error"].as_str().expect("text").contains(why), "{told}");
+        assert_eq!(peer.hear(), None, "it is let go");
+    }
+    // A leaf that is as long as a line may be would be kept for as long as the connection lasts.
+    let (mut peer, _) = Peer::bridge(&stage, &stage.session("a.jsonl"), None);
+    peer.say(&json!({ "leaf": "x".repeat(1 << 20), "idle": true, "on": "input" }));
+    assert!(peer.hear().expect("a word")["error"].as_str().expect("text").contains("may have 16384 at most"));
+    daemon.wait_for("its bridge has left");
+    assert!(!daemon.log().contains("WARN"), "{}", daemon.log());
+    daemon.end();
+}
+
+/// A directory may have a line end in its name, and Pi names directories after that; the log stays one line an event.
+#[test]
+fn a_session_with_a_line_end_in_its_path_is_served_like_any_other() {
+    let stage = stage();
+    let mut daemon = stage.daemon(&["--closed"]);
+    let dir = stage.root().join("--a\nb--");
+    std::fs::create_dir(&dir).expect("a directory");
+    let path = dir.join("a.jsonl");
+    let (mut bridge, welcome) = Peer::bridge(&stage, &path, None);
+    assert_eq!(welcome["serves"], true, "{welcome}");
+    let mut pi = Talk::begin(&path);
+    pi.user("hello");
+    let leaf = pi.assistant("hi");
+    bridge.say(&json!({ "leaf": leaf, "idle": true, "on": "agent_settled" }));
+    daemon.wait_for("waiting: a Pi with a bridge has this session");
+    bridge.say(&json!({ "bye": "quit" }));
+    until("the graft", || Session::read(&path).customs("note").len() == 1);
+    let log = daemon.end();
+    assert!(log.lines().all(|line| line.starts_with("20") || !line.contains("b--")), "{log}");
+}
+
+fn hello(file: &str, id: &str, cwd: &str) -> serde_json::Value {
+    json!({
+        "v": 1, "bridge": "hello", "pid": 1, "leaf": null, "idle": true, "why": "startup",
+        "session": { "id": id, "file": file, "cwd": cwd },
+    })
+}
+
 #[test]
 fn a_bridge_may_go_from_session_to_session() {
     let stage = stage();

@@ -215,3 +215,14 @@ pub fn member(entry: &str, path: &[&str]) -> String {
     let found = path.iter().try_fold(json, |json, name| json.get(name));
     found.map_or_else(String::new, |json| json.as_str().unwrap_or_else(|| json.to_text()).into_owned())
 }
+
+/// What the real Pi makes of a session. Where Pi is not at hand (`PI_DIR`, `ORACLE_NODE`) this is left to the machine that has
+/// it.
+pub fn pi_reads(path: &Path) -> Option<serde_json::Value> {
+    let (pi, node) = (std::env::var_os("PI_DIR")?, std::env::var_os("ORACLE_NODE")?);
+    let oracle = concat!(env!("CARGO_MANIFEST_DIR"), "/../tests/oracle/oracle.mjs");
+    let mut dump = std::process::Command::new(node);
+    dump.arg(oracle).args(["dump", "--default-leaf"]).arg(path).env("PI_DIR", pi);
+    let output = dump.output().expect("the oracle runs");
+    Some(serde_json::from_slice(&output.stdout).expect("an answer"))
+}

@@ -10,11 +10,14 @@
 //!    └─ u2
 //! a1 ── R1 n1 ── u2 ── a2  known; u3 branches off before it, which is the user's will
 //!    └─ u3
+//! a1                       half a line of somebody's came right before our write, and R1 is glued to it: n1 hangs on
+//! n1                       nothing, and is loose. So is a graft whose receipt hangs on a line that is not there any more
 //! ```
 
 use crate::branch::BranchError;
 use crate::draft::RECEIPT_TYPE;
 use crate::entry::EntryKind;
+use crate::glued;
 use crate::json::Json;
 use crate::receipt::{Receipt, draft_of};
 use crate::tree::{EntryIx, Source, Tree};
@@ -37,7 +40,7 @@ pub enum Fate {
 /// One graft in the file.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Graft {
-    /// Its receipt (or the rejoin).
+    /// Its receipt (or the rejoin), or its first draft where the receipt was lost.
     pub first: EntryIx,
     /// Its last entry so far.
     pub last: EntryIx,
@@ -61,6 +64,12 @@ impl Graft {
         tree.word(tree.entry(self.first)) == REJOIN_TYPE
     }
 
+    /// Whether it hangs on a line that is not in the file: who opens a file that ends in it begins with an empty context.
+    #[must_use]
+    pub fn is_loose(&self, tree: &Tree) -> bool {
+        tree.entry(self.first).parent.is_some() && tree.parent(self.first).is_none()
+    }
+
     /// Bytes of its lines.
     #[must_use]
     pub fn bytes(&self, tree: &Tree) -> u64 {
@@ -80,16 +89,31 @@ impl Graft {
     /// [`BranchError`] if the text is not what was indexed.
     pub fn told(&self, tree: &Tree, source: &dyn Source) -> Result<Option<(Receipt, Vec<String>)>, BranchError> {
         let Some(receipt) = read(tree, source, self.first, Receipt::of_entry)? else { return Ok(None) };
+        Ok(Some((receipt, self.drafts(tree, source, 1)?)))
+    }
+
+    /// The drafts that are in the file, behind so many entries of it, as JSON.
+    fn drafts(&self, tree: &Tree, source: &dyn Source, behind: usize) -> Result<Vec<String>, BranchError> {
         let mut drafts = Vec::new();
-        for ix in self.entries(tree).skip(1) {
+        for ix in self.entries(tree).skip(behind) {
             drafts.extend(read(tree, source, ix, draft_of)?);
         }
-        Ok(Some((receipt, drafts)))
+        Ok(drafts)
     }
 
     fn entries<'t>(&self, tree: &'t Tree) -> impl Iterator<Item = EntryIx> + use<'t> {
         tree.all().skip(self.first.index()).take(self.last.index() + 1 - self.first.index())
     }
+}
+
+/// The entry before one in the file's order.
+fn before(ix: EntryIx) -> Option<EntryIx> {
+    ix.0.checked_sub(1).map(EntryIx)
+}
+
+/// Whether an entry names this id as its parent.
+fn hangs_on(tree: &Tree, ix: EntryIx, id: &str) -> bool {
+    tree.entry(ix).parent.is_some_and(|parent| tree.id_text(parent) == id)
 }
 
 /// What `look` makes of the line of an entry.
@@ -128,6 +152,8 @@ pub struct Grafts {
     left: u32,
     /// The plugins whose work was taken back, and by which receipt.
     undone: Vec<(String, EntryIx)>,
+    /// The last receipt that is no entry, for it is glued to half a line: its id, and what it says.
+    lost: Option<(String, Receipt)>,
 }
 
 impl Grafts {
@@ -173,6 +199,24 @@ impl Grafts {
         of_plugin.into_iter().find(is_above)
     }
 
+    /// What a graft was made of, as [`Graft::told`], also where its receipt is the last that was lost.
+    ///
+    /// # Errors
+    /// [`BranchError`] if the text is not what was indexed.
+    pub fn told(
+        &self,
+        graft: &Graft,
+        tree: &Tree,
+        source: &dyn Source,
+    ) -> Result<Option<(Receipt, Vec<String>)>, BranchError> {
+        match &self.lost {
+            Some((id, receipt)) if hangs_on(tree, graft.first, id) => {
+                Ok(Some((receipt.clone(), graft.drafts(tree, source, 0)?)))
+            }
+            _ => graft.told(tree, source),
+        }
+    }
+
     /// A Pi says that it stands on `leaf`, so it has loaded every graft on the way to it. Gives those of which that is news.
     pub fn seen_from(&mut self, tree: &Tree, leaf: EntryIx) -> Vec<Graft> {
         let way = self.way(tree, leaf);
@@ -182,25 +226,28 @@ impl Grafts {
     }
 
     /// The file ends in grafts that nobody has written behind yet, and the line of somebody else's before them is not on
-    /// their branch: they are misplaced, and that line would be off the branch at the next open. Gives that line.
+    /// their branch: they are misplaced, and that line would be off the branch at the next open. Gives that line; of a loose
+    /// graft, the entry before it.
     #[must_use]
     pub fn passed_over(&self, tree: &Tree) -> Option<EntryIx> {
-        let first = self.list[self.settled..].iter().find(|graft| graft.fate == Fate::Unproven)?;
-        let over = self.before(tree, first)?;
         let last = tree.all().next_back()?;
+        if let Some(graft) = self.of(last).filter(|graft| graft.is_loose(tree)) {
+            return before(graft.first);
+        }
+        let first = self.list[self.settled..].iter().find(|graft| graft.fate == Fate::Unproven)?;
+        let over = self.before(first)?;
         let most = last.index() - over.index() + 1;
         let is_on_it = tree.up_from(last).take(most).take_while(|ix| *ix >= over).any(|ix| ix == over);
         (!is_on_it).then_some(over)
     }
 
     /// The entry before a graft in the file's order, other grafts apart.
-    fn before(&self, tree: &Tree, graft: &Graft) -> Option<EntryIx> {
-        let mut first = graft.first;
-        loop {
-            let before = tree.all().nth(first.index().checked_sub(1)?)?;
-            let Some(other) = self.of(before) else { return Some(before) };
-            first = other.first;
+    fn before(&self, graft: &Graft) -> Option<EntryIx> {
+        let mut at = before(graft.first)?;
+        while let Some(other) = self.of(at) {
+            at = before(other.first)?;
         }
+        Some(at)
     }
 
     /// Takes in the newest entry of `tree`, whose line is `line`.
@@ -215,7 +262,7 @@ impl Grafts {
                 News::default()
             }
             (EntryKind::Custom, REJOIN_TYPE) => {
-                let news = self.pass(tree, ix);
+                let news = self.pass(tree, ix, false);
                 self.begin(ix, 0);
                 News { on_graft: false, branched: false, ..news }
             }
@@ -224,8 +271,26 @@ impl Grafts {
                 self.list.iter_mut().next_back().into_iter().for_each(|graft| graft.last = ix);
                 News::default()
             }
-            _ => self.pass(tree, ix),
+            _ if self.is_behind_lost(tree, ix) => {
+                let entries = self.lost.as_ref().map_or(0, |(_, receipt)| receipt.entries);
+                self.begin(ix, entries.saturating_sub(1));
+                News::default()
+            }
+            _ => self.pass(tree, ix, true),
         }
+    }
+
+    /// Takes in a line that is no entry: a receipt may be glued to what it begins with.
+    pub fn note_bad(&mut self, line: &[u8]) {
+        let is_named = memchr::memmem::find(line, RECEIPT_TYPE.as_bytes()).is_some();
+        let Some(at) = glued::on(line).filter(|_| is_named) else { return };
+        let Ok(entry) = Json::parse(&line[at as usize..]) else { return };
+        let id = entry.get("id").and_then(Json::as_str).map(|id| id.into_owned());
+        self.lost = id.zip(Receipt::of_entry(entry)).or(self.lost.take());
+    }
+
+    fn is_behind_lost(&self, tree: &Tree, ix: EntryIx) -> bool {
+        self.lost.as_ref().is_some_and(|(id, _)| hangs_on(tree, ix, id) && tree.parent(ix).is_none())
     }
 
     fn begin(&mut self, ix: EntryIx, drafts: u32) {
@@ -240,14 +305,15 @@ impl Grafts {
         fits && self.list.last().is_some_and(|graft| tree.parent(ix) == Some(graft.last))
     }
 
-    /// An entry that belongs to no graft: those that were unproven are known now, or orphaned.
-    fn pass(&mut self, tree: &Tree, ix: EntryIx) -> News {
+    /// An entry that belongs to no graft: those that were unproven are orphaned now, or known, unless it is one of ours, which
+    /// `proves` nothing.
+    fn pass(&mut self, tree: &Tree, ix: EntryIx, proves: bool) -> News {
         let way = self.way(tree, ix);
         let parent = tree.parent(ix);
         let (mut known, mut orphaned) = (Vec::new(), Vec::new());
         for graft in &mut self.list[self.settled..] {
             match (way.iter().any(|ix| graft.holds(*ix)), graft.fate) {
-                (true, Fate::Unproven) => known.push(graft.known()),
+                (true, Fate::Unproven) if proves => known.push(graft.known()),
                 (false, Fate::Unproven) => {
                     graft.fate = Fate::Orphaned;
                     orphaned.push(*graft);
@@ -256,14 +322,15 @@ impl Grafts {
             }
         }
         let on_graft = parent.is_some_and(|parent| self.list[self.settled..].iter().any(|graft| graft.holds(parent)));
-        let branched = parent != self.came_from(tree, ix);
-        (self.settled, self.left) = (self.list.len(), 0);
+        let branched = parent != self.came_from(ix);
+        let unproven = self.list[self.settled..].iter().position(|graft| graft.fate == Fate::Unproven);
+        self.settled = unproven.map_or(self.list.len(), |at| self.settled + at);
+        self.left = 0;
         News { on_graft, known, orphaned, branched }
     }
 
     /// The entry that Pi stood on before it wrote `ix`: the one before it in the file, grafts that it passed over apart.
-    fn came_from(&self, tree: &Tree, ix: EntryIx) -> Option<EntryIx> {
-        let before = |ix: EntryIx| ix.index().checked_sub(1).and_then(|at| tree.all().nth(at));
+    fn came_from(&self, ix: EntryIx) -> Option<EntryIx> {
         let mut at = before(ix)?;
         while let Some(graft) = self.of(at).filter(|graft| graft.fate == Fate::Orphaned) {
             at = before(graft.first)?;

@@ -4,7 +4,8 @@ use pi_session::Tree;
 use pi_session::grafts::{Fate, Grafts, News};
 use pi_session::tree::Pushed;
 
-/// `id<parent what`: a message of Pi's, `R2` a receipt of two drafts, `c` a custom entry, `J` a rejoin. What each said.
+/// `id<parent what`: a message of Pi's, `R2` a receipt of two drafts, `G2` the same glued to half a line of somebody's, `c` a
+/// custom entry, `J` a rejoin. What each said.
 fn told(drawing: &str) -> (Tree, Grafts, Vec<(String, News)>) {
     let mut tree = Tree::new();
     tree.push(0, br#"{"type":"session","version":3,"id":"s"}"#);
@@ -13,7 +14,7 @@ fn told(drawing: &str) -> (Tree, Grafts, Vec<(String, News)>) {
         let (place, what) = word.split_once(':').expect("id<parent:what");
         let (id, parent) = place.split_once('<').expect("id<parent");
         let members = match what.split_at(1) {
-            ("R", count) => format!(
+            ("R" | "G", count) => format!(
                 r#""type":"custom","customType":"pi-graft.run","data":{{"batch":"b","plugin":"p","handler":"on-entry","trigger":"t","entries":{count}}}"#
             ),
             ("J", _) => r#""type":"custom","customType":"pi-graft.rejoin""#.to_owned(),
@@ -21,6 +22,13 @@ fn told(drawing: &str) -> (Tree, Grafts, Vec<(String, News)>) {
             _ => r#""type":"message","message":{"role":"user","content":"hi"}"#.to_owned(),
         };
         let line = format!(r#"{{{members},"id":"{id}","parentId":"{parent}"}}"#);
+        if what.starts_with('G') {
+            let line = format!(r#"{{"type":"message","id":"hal{line}"#);
+            assert_eq!(tree.push(offset, line.as_bytes()), Pushed::Skipped);
+            grafts.note_bad(line.as_bytes());
+            offset += line.len() as u64 + 1;
+            continue;
+        }
         let Pushed::Entry(ix) = tree.push(offset, line.as_bytes()) else { panic!("{line}") };
         offset += line.len() as u64 + 1;
         news.push((id.to_owned(), grafts.note(&tree, ix, line.as_bytes())));
@@ -103,6 +111,51 @@ fn a_misplaced_graft_names_the_line_that_it_passed_over() {
     assert_eq!(passed("a1<:m u2<a1:m r1<a1:R1 n1<r1:c a2<u2:m j<u2:J").as_deref(), Some("a2"), "misplaced itself");
     assert_eq!(passed("a1<:m u2<a1:m r1<a1:R1 n1<r1:c a2<u2:m"), None, "Pi has written");
     assert_eq!(passed("r1<:R1 n1<r1:c"), None);
+}
+
+/// Half a line came right before the write: what is left of the graft hangs on nothing, and the file is led back to what
+/// stands before it, be that a graft of ours.
+#[test]
+fn a_graft_whose_receipt_was_lost_names_the_entry_before_it() {
+    let passed = |drawing: &str| {
+        let (tree, grafts, _) = told(drawing);
+        grafts.passed_over(&tree).map(|ix| tree.id(ix).to_owned())
+    };
+    assert_eq!(passed("a1<:m r1<a1:G1 n1<r1:c").as_deref(), Some("a1"));
+    assert_eq!(passed("a1<:m r1<a1:G2 n1<r1:c n2<n1:c").as_deref(), Some("a1"), "all of its lines");
+    assert_eq!(passed("a1<:m u2<a1:m r1<a1:G1 n1<r1:c").as_deref(), Some("u2"), "behind whole lines too");
+    let behind = "a1<:m r1<a1:R1 n1<r1:c r2<n1:G1 n2<r2:c";
+    assert_eq!(passed(behind).as_deref(), Some("n1"));
+    assert_eq!(passed(&format!("{behind} j<n1:J")), None, "led back");
+    assert_eq!(passed(&format!("{behind} j<n1:J r3<j:R1 n3<r3:c")), None, "and grafted behind that");
+    assert_eq!(fates(&format!("{behind} j<n1:J")), [Fate::Unproven, Fate::Orphaned, Fate::Unproven]);
+    assert_eq!(fates(&format!("{behind} j<n1:J u2<j:m")), [Fate::Known, Fate::Orphaned, Fate::Known]);
+    assert_eq!(passed(&format!("{behind} u2<n1:m")), None, "Pi has written");
+    assert_eq!(passed("a1<:m r1<gone:R1 n1<r1:c").as_deref(), Some("a1"), "the line that the receipt hung on is gone");
+    assert_eq!(passed("r1<gone:G1 n1<r1:c"), None);
+}
+
+/// Nothing of it is lost: the line that holds the receipt still tells what it was.
+#[test]
+fn a_graft_whose_receipt_was_lost_tells_what_it_was_made_of() {
+    let lines = [
+        r#"{"type":"session","version":3,"id":"s"}"#,
+        r#"{"type":"message","id":"u1","parentId":null,"message":{"role":"user","content":"hi"}}"#,
+        r#"{"type":"mess{"type":"custom","customType":"pi-graft.run","data":{"batch":"b","plugin":"p","handler":"on-entry","trigger":"u1","entries":1},"id":"r1","parentId":"u1"}"#,
+        r#"{"type":"custom","customType":"x","id":"n1","parentId":"r1"}"#,
+    ];
+    let (mut tree, mut grafts, text) = (Tree::new(), Grafts::default(), lines.join("\n"));
+    for line in lines {
+        let offset = text.find(line).expect("it is there") as u64;
+        match tree.push(offset, line.as_bytes()) {
+            Pushed::Entry(ix) => drop(grafts.note(&tree, ix, line.as_bytes())),
+            _ => grafts.note_bad(line.as_bytes()),
+        }
+    }
+    let graft = grafts.all()[0];
+    assert!(graft.is_loose(&tree));
+    let (receipt, drafts) = grafts.told(&graft, &tree, &text.into_bytes()).expect("readable").expect("a receipt");
+    assert_eq!((receipt.batch.as_str(), drafts), ("b", vec![r#"{"type":"custom","customType":"x"}"#.to_owned()]));
 }
 
 #[test]

@@ -19,6 +19,7 @@ use crate::wire::control::Request;
 
 use super::control::{Client, understood};
 use super::find::session_file;
+use super::log::log_to_stderr;
 use super::open::Opened;
 use super::out::{Out, grouped, json_number, quoted, say};
 use super::replay::diff;
@@ -62,7 +63,7 @@ pub fn run(args: &CompactArgs, config: Option<&Path>, out: &mut Out) -> Result<O
 
 /// Where no daemon runs.
 fn alone(args: &CompactArgs, want: Compact, config: &Config) -> Result<Compacted, Failure> {
-    run::log_to_stderr("warn");
+    log_to_stderr("warn");
     let as_run = RunArgs { closed: args.closed, dry_run: args.dry_run, ..RunArgs::default() };
     let world = Arc::new(run::world_of_one(config, &want.session, &as_run)?);
     private_dir(&runtime_dir())?;

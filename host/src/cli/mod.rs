@@ -17,6 +17,7 @@ mod failure;
 mod file_limit;
 mod find;
 mod load;
+mod log;
 mod memory;
 mod open;
 mod out;

@@ -26,6 +26,7 @@ use super::control::{Client, store};
 use super::file_limit;
 use super::find::{apart, session_file};
 use super::load::{Loaded, Loader};
+use super::log::log_to_stderr;
 use super::memory::share_heaps;
 use super::{Failure, Outcome, answer};
 
@@ -202,15 +203,6 @@ fn read_again(loader: Loader, config: &Config, named: Option<&Path>, args: &RunA
         let settings = Settings { unloaded: fresh.lacking(&config), ..settings };
         Ok(Fresh { plugins: fresh.plugins, settings, faults: fresh.faults })
     })
-}
-
-/// The log goes to standard error; `RUST_LOG` says how much of it.
-pub(super) fn log_to_stderr(usual: &str) {
-    let level = tracing_subscriber::EnvFilter::try_from_default_env();
-    let level = level.unwrap_or_else(|_| tracing_subscriber::EnvFilter::new(usual));
-    let ansi = std::io::IsTerminal::is_terminal(&std::io::stderr());
-    let log = tracing_subscriber::fmt().with_env_filter(level).with_target(false).with_ansi(ansi);
-    log.with_writer(std::io::stderr).init();
 }
 
 fn settings(config: &Config, args: &RunArgs) -> Result<Settings, Failure> {

@@ -14,7 +14,7 @@ use tracing::{debug, info, warn};
 use crate::deliver::bridge::{self, List, Takes};
 use crate::deliver::process;
 use crate::deliver::settle::{self, State};
-use crate::journal::Recorded;
+use crate::journal::{Process, Recorded};
 use crate::wire::bridge::ToPi;
 
 use super::links::{AskId, Asked, Bell, Bridge, Left};
@@ -99,10 +99,12 @@ impl Session {
         Ok(())
     }
 
-    /// Whether a bridge had it and may come back: its Pi runs, or the daemon has only just started.
+    /// Whether a bridge had it and may come back: its Pi runs, or the daemon has only just started. A Pi that cannot be seen
+    /// counts as running until `live-hold` of quiet.
     pub(super) fn may_be_bridged(&self, world: &World) -> bool {
         let bridged = &self.record.bridged;
-        !world.settings.closed && !bridged.is_empty() && (world.is_young() || bridged.iter().any(process::runs))
+        let runs = |pi: &Process| process::may_run(pi, self.quiet.lasts(), world.settings.times.live_hold);
+        !world.settings.closed && !bridged.is_empty() && (world.is_young() || bridged.iter().any(runs))
     }
 
     /// Whether a Pi waits for an answer.

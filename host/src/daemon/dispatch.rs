@@ -42,7 +42,9 @@ impl Session {
         // History comes here only where something is cut off.
         let is_old = self.is_cut_at(ix) && self.is_history(world, ix);
         let mut batches = if is_old { Vec::new() } else { self.note_grafts(world, ix)? };
-        for plugin in &world.plugins {
+        // What is left of a graft that hangs on nothing is pending again, and wakes nobody.
+        let is_loose = self.lineage.is_loose(&self.tree, ix);
+        for plugin in world.plugins.iter().filter(|_| !is_loose) {
             if is_old && !self.cut.has(plugin.name(), Handler::OnEntry, &trigger) {
                 continue;
             }

@@ -13,7 +13,7 @@ use crate::files::locate;
 use crate::journal::{GraftRecord, Hold};
 
 use super::session::Session;
-use super::world::{World, now_ms};
+use super::world::World;
 
 /// The longest quiet that is waited for after orphans, unless `live-hold` is longer.
 const LONGEST: Duration = Duration::from_secs(4 * 60 * 60);
@@ -29,7 +29,8 @@ impl Session {
         let cwd = self.tree.header().and_then(|h| h.cwd.clone());
         let cwd = cwd.as_deref().map(Path::new);
         let processes = world.processes();
-        let newer = cwd.filter(|cwd| processes.in_dir(cwd) > 0).map_or(0, |_| locate::newer_in_dir(&self.path));
+        let there = cwd.map_or(0, |cwd| processes.in_dir(cwd));
+        let newer = if there > 0 { locate::newer_in_dir(&self.path, there) } else { 0 };
         processes.presence(cwd, newer)
     }
 
@@ -39,12 +40,13 @@ impl Session {
             return None;
         }
         let (look, quiet, times) = (self.look(world), self.quiet.lasts(), world.settings.times);
+        let now_ms = world.steady_ms();
         let grafts = &mut self.record.grafts;
         if let Some(hold) = &mut grafts.hold {
             hold.over |= look == Presence::Absent && !hold.unseen;
             hold.over |= quiet >= needed(hold, &times);
         }
-        let misplaced = (live_for(grafts), MISPLACED);
+        let misplaced = (live_for(grafts, now_ms), MISPLACED);
         let orphaned = (still(grafts, quiet, &times), ORPHANED);
         [misplaced, orphaned].into_iter().filter(|(rest, _)| !rest.is_zero()).max()
     }
@@ -52,13 +54,13 @@ impl Session {
     /// Somebody's line stands between the place that was checked and ours.
     pub(super) fn note_misplaced(&mut self, world: &World) {
         let hold = i64::try_from(world.settings.times.live_hold.as_millis()).unwrap_or(i64::MAX);
-        self.record.grafts.live_until_ms = now_ms().saturating_add(hold);
+        self.record.grafts.live_until_ms = world.steady_ms().saturating_add(hold);
         warn!(session = %self.path.display(), "misplaced: somebody wrote at the same moment; waiting for live-hold");
     }
 
     /// Whether a misplaced graft counts still.
-    pub(super) fn is_live(&self) -> bool {
-        !live_for(&self.record.grafts).is_zero()
+    pub(super) fn is_live(&self, world: &World) -> bool {
+        !live_for(&self.record.grafts, world.steady_ms()).is_zero()
     }
 
     /// What a line of Pi's tells of what that Pi had loaded.
@@ -97,13 +99,19 @@ fn still(grafts: &GraftRecord, quiet: Duration, times: &Times) -> Duration {
 }
 
 /// How long a misplaced graft counts still.
-fn live_for(grafts: &GraftRecord) -> Duration {
-    Duration::from_millis(u64::try_from(grafts.live_until_ms - now_ms()).unwrap_or(0))
+fn live_for(grafts: &GraftRecord, now_ms: i64) -> Duration {
+    Duration::from_millis(u64::try_from(grafts.live_until_ms.saturating_sub(now_ms)).unwrap_or(0))
+}
+
+/// What was kept by a daemon whose clock was set back since counts for no longer than if it were of this moment.
+pub(super) fn restart(grafts: &mut GraftRecord, now_ms: i64, times: &Times) {
+    let hold = i64::try_from(times.live_hold.as_millis()).unwrap_or(i64::MAX);
+    grafts.live_until_ms = grafts.live_until_ms.min(now_ms.saturating_add(hold));
 }
 
 /// Why a Pi counts as there although it cannot be seen, for `status`.
-pub(super) fn why_here(grafts: &GraftRecord, quiet: Duration, times: &Times) -> Option<String> {
-    let (misplaced, orphaned) = (live_for(grafts).as_secs(), still(grafts, quiet, times).as_secs());
+pub(super) fn why_here(grafts: &GraftRecord, quiet: Duration, now_ms: i64, times: &Times) -> Option<String> {
+    let (misplaced, orphaned) = (live_for(grafts, now_ms).as_secs(), still(grafts, quiet, times).as_secs());
     match (grafts.hold.as_ref().map_or(0, |hold| hold.orphans.max(1)), orphaned, misplaced) {
         (orphans @ 1.., 1.., _) => {
             let times = if orphans == 1 { "a graft was".to_owned() } else { format!("grafts were, {orphans} times,") };
@@ -117,6 +125,17 @@ pub(super) fn why_here(grafts: &GraftRecord, quiet: Duration, times: &Times) -> 
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn a_clock_that_was_set_back_while_no_daemon_ran_keeps_nothing_waiting() {
+        let times = Times { settle: Duration::from_secs(2), live_hold: Duration::from_secs(600) };
+        let day_ms = 24 * 60 * 60 * 1000;
+        let mut grafts = GraftRecord { live_until_ms: 10 * day_ms, ..GraftRecord::default() };
+        restart(&mut grafts, 9 * day_ms, &times);
+        assert_eq!(live_for(&grafts, 9 * day_ms), times.live_hold, "not for a day and more");
+        restart(&mut grafts, 9 * day_ms + 400_000, &times);
+        assert_eq!(live_for(&grafts, 9 * day_ms + 400_000).as_secs(), 200, "and what is right stays");
+    }
 
     #[test]
     fn the_quiet_doubles_with_each_orphan_up_to_four_hours() {

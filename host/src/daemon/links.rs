@@ -1,6 +1,7 @@
 //! The bridges that are connected: which session each has open, and what they ask of its next step.
 
-use std::path::{Path, PathBuf};
+use std::io::ErrorKind;
+use std::path::{Component, Path, PathBuf};
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::{Duration, Instant};
@@ -48,7 +49,7 @@ pub struct Bell {
 pub struct Bridge {
     /// To speak to it.
     pub conn: Conn,
-    /// Pi's process.
+    /// Pi's process, by its number here.
     pub pid: u32,
     /// Where Pi goes on, as it said last.
     pub leaf: Option<String>,
@@ -208,21 +209,21 @@ impl Daemon {
             self.left(conn.id(), Some(hello.why.clone()));
         }
         let refusal = match &path {
-            None => Some("this session is kept in memory only"),
-            Some(path) if !self.would_follow(path, &hello.session.cwd) => Some("this session is not followed here"),
-            Some(_) => None,
+            None => Some("this session is kept in memory only".to_owned()),
+            Some(path) => self.refusal(path, &hello.session.cwd),
         };
-        conn.send(&ToPi::Welcome { welcome: welcome(refusal, self.world.settings.turn_end) });
+        conn.send(&ToPi::Welcome { welcome: welcome(refusal.as_deref(), self.world.settings.turn_end) });
         if let (Some(path), None) = (path, refusal) {
             self.link(conn, path, hello);
         }
     }
 
     fn link(&mut self, conn: Conn, path: PathBuf, hello: Hello) {
-        info!(session = %path.display(), pid = hello.pid, "a Pi with a bridge has it open");
+        let pid = conn.process(hello.pid);
+        info!(session = %path.display(), pid, says = hello.pid, "a Pi with a bridge has it open");
         self.linked.insert(conn.id(), path.clone());
         self.world.note_bridge(&path, true);
-        let bridge = Bridge { conn, pid: hello.pid, leaf: hello.leaf, idle: hello.idle, since: Instant::now() };
+        let bridge = Bridge { conn, pid, leaf: hello.leaf, idle: hello.idle, since: Instant::now() };
         let links = &mut self.slot(&path).links;
         links.bridges.retain(|known| known.conn.id() != bridge.conn.id());
         links.bridges.push(bridge);
@@ -264,14 +265,22 @@ impl Daemon {
         self.touch(&path);
     }
 
-    /// Whether a session would be followed if it stood at this path: Pi writes the file with the first answer only.
-    fn would_follow(&self, path: &Path, cwd: &str) -> bool {
+    /// Why a session would not be followed if it stood at this path: Pi writes the file with the first answer only.
+    fn refusal(&self, path: &Path, cwd: &str) -> Option<String> {
+        if !path.is_absolute() || path.components().any(|part| part == Component::ParentDir) {
+            return Some("the path of this session is not absolute, or leads up by `..`".to_owned());
+        }
+        let is_there = match std::fs::symlink_metadata(path) {
+            Ok(_) => true,
+            Err(e) if e.kind() == ErrorKind::NotFound => false,
+            Err(e) => return Some(format!("no session can be at the path of this one: {e}")),
+        };
         let settings = &self.world.settings;
-        let is_there = std::fs::symlink_metadata(path).is_ok();
         let named = crate::files::locate::is_session_name(path) && (settings.by_path)(path);
-        named
+        let followed = named
             && (settings.by_cwd)(Path::new(cwd))
-            && if is_there { self.is_followed(path) || self.roots.begins(path) } else { self.roots.awaits(path) }
+            && if is_there { self.is_followed(path) || self.roots.begins(path) } else { self.roots.awaits(path) };
+        (!followed).then(|| "this session is not followed here".to_owned())
     }
 }
 

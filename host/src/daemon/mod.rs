@@ -163,6 +163,8 @@ pub struct Daemon {
     linked: HashMap<u64, PathBuf>,
     /// Sessions in memory whose steps have begun or wait for their turn.
     carried: usize,
+    /// The look for sessions in memory whose files are gone, while it is under way.
+    gone: Option<JoinHandle<()>>,
     /// The connections of those who want a compaction, its session, and the sign that they are gone.
     wishing: HashMap<u64, (PathBuf, Arc<AtomicBool>)>,
 }
@@ -193,6 +195,7 @@ impl Daemon {
             deaf: false,
             linked: HashMap::new(),
             carried: 0,
+            gone: None,
             wishing: HashMap::new(),
         }
     }

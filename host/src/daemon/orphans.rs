@@ -12,7 +12,7 @@
 //! behind the entry that told. That it is grafted once on a branch is left to the receipts: pending it is once only, and one
 //! whose branch holds its receipt already is done.
 
-use pi_session::branch::Branch;
+use pi_session::branch::{Branch, BranchError};
 use pi_session::grafts::{Fate, Graft, Grafts, News};
 use pi_session::json::Json;
 use pi_session::receipt::{self, Passing, Receipt};
@@ -51,6 +51,16 @@ impl Lineage {
         if seen.iter().any(|id| id == tree.id(ix)) {
             self.grafts.seen_from(tree, ix);
         }
+    }
+
+    /// A line that is no entry.
+    pub(super) fn note_bad(&mut self, line: &[u8]) {
+        self.grafts.note_bad(line);
+    }
+
+    /// Whether an entry is of a graft that hangs on nothing.
+    pub(super) fn is_loose(&self, tree: &Tree, ix: EntryIx) -> bool {
+        self.grafts.of(ix).is_some_and(|graft| graft.is_loose(tree))
     }
 
     /// The line that the grafts at the file's end have passed over, if they have.
@@ -113,7 +123,7 @@ impl Session {
             return Ok(());
         }
         let was = std::mem::replace(&mut self.record.grafts.misplaced, self.lineage.passed_over(&self.tree).is_some());
-        if self.record.grafts.misplaced && !was && !self.is_live() {
+        if self.record.grafts.misplaced && !was && !self.is_live(world) {
             self.note_misplaced(world);
             if let Some(graft) = self.lineage.newest(&self.tree) {
                 self.tell(&graft, "misplaced", "somebody wrote at the same moment")?;
@@ -266,7 +276,7 @@ impl Session {
 
     /// A graft as the batch that it was.
     pub(super) fn batch_of(&self, graft: &Graft) -> Result<Option<Batch>, StepError> {
-        read_batch(graft, &self.tree, self.source().as_ref())
+        made_of_told(graft, &self.tree, || self.lineage.grafts.told(graft, &self.tree, self.source().as_ref()))
     }
 
     fn is_pending(&self, batch: &Batch) -> bool {
@@ -282,10 +292,15 @@ pub(super) fn edits_what_is_on(here: &Branch, tree: &Tree, graft: &Graft) -> boo
 
 /// A graft as the batch that it was; none of what is no batch, or too large to be one.
 pub(super) fn read_batch(graft: &Graft, tree: &Tree, source: &dyn Source) -> Result<Option<Batch>, StepError> {
-    if graft.bytes(tree) > MOST_BYTES {
-        return Ok(None);
-    }
-    Ok(graft.told(tree, source)?.and_then(|(receipt, drafts)| made_of(receipt, &drafts)))
+    made_of_told(graft, tree, || graft.told(tree, source))
+}
+
+/// What a graft tells of itself.
+type Told = Result<Option<(Receipt, Vec<String>)>, BranchError>;
+
+fn made_of_told(graft: &Graft, tree: &Tree, told: impl FnOnce() -> Told) -> Result<Option<Batch>, StepError> {
+    let told = if graft.bytes(tree) > MOST_BYTES { None } else { told()? };
+    Ok(told.and_then(|(receipt, drafts)| made_of(receipt, &drafts)))
 }
 
 /// What a receipt and drafts say of a batch; none where its handler is one that nobody knows.

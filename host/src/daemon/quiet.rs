@@ -6,6 +6,8 @@
 
 use std::time::{Duration, Instant, SystemTime};
 
+use super::world::unix_ms;
+
 /// The clock that is never set, and what the wall clock said at one moment of it.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Steady {
@@ -21,6 +23,11 @@ impl Steady {
     /// Time since the beginning.
     pub(super) fn elapsed(&self) -> Duration {
         self.began.elapsed()
+    }
+
+    /// The wall clock of the beginning, carried on: whatever is done to that one, this is never set. Unix milliseconds.
+    pub(super) fn now_ms(&self) -> i64 {
+        unix_ms(self.wall + self.elapsed())
     }
 
     /// How long ago at least something was written that has this time.

@@ -2,7 +2,8 @@
 //! (product.md section 5).
 //!
 //! It gives nothing to a context and hangs on Pi's own line, so it does no harm beside a Pi that writes on; that Pi merely
-//! passes over it. So it is written as soon as it is quiet, long before the next graft.
+//! passes over it. So it is written as soon as it is quiet, long before the next graft; at once where the graft hangs on
+//! nothing, since half a line of somebody's came right before it.
 
 use pi_session::branch::Branch;
 use tracing::{info, warn};
@@ -33,16 +34,22 @@ impl Session {
             self.record.grafts.misplaced = false;
             return Ok(None);
         };
-        if let Some(next) = self.not_yet(world) {
+        let is_loose = self.leaf().is_some_and(|leaf| self.lineage.is_loose(&self.tree, leaf));
+        if let Some(next) = self.not_yet(world, is_loose) {
             return Ok(Some(next));
         }
         let branch = Branch::at(&self.tree, self.source(), Some(over))?;
         self.write_rejoin(world, key, &branch, &batch)
     }
 
-    fn not_yet(&self, world: &World) -> Option<Next> {
+    /// What it waits for. Where the file ends in what hangs on nothing, whoever opens it begins with an empty context: that is
+    /// no time to wait for quiet, and a Pi that has it open passes over the way back.
+    fn not_yet(&self, world: &World, is_loose: bool) -> Option<Next> {
         if world.has_bridge(&self.path) {
             return Some(Next { after: Some(KEPT_PAUSE), waiting: Some(BRIDGED), ..Next::default() });
+        }
+        if is_loose {
+            return None;
         }
         let rest = world.settings.times.settle.saturating_sub(self.quiet.lasts());
         match self.look(world) {

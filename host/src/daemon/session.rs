@@ -18,6 +18,7 @@ use pi_session::receipt::{self, Receipt};
 use pi_session::tree::{EntryIx, Leaf, Pushed, Source, Status};
 use sha2::{Digest, Sha256};
 
+use crate::deliver::append::DeliverError;
 use crate::files::FilesError;
 use crate::files::tail::Reading;
 use crate::journal::{
@@ -59,7 +60,7 @@ pub enum StepError {
     Source(#[from] pi_session::tree::SourceError),
     /// Delivery failed.
     #[error(transparent)]
-    Deliver(#[from] crate::deliver::append::DeliverError),
+    Deliver(#[from] DeliverError),
     /// The file is not what was read before.
     #[error("{}: replaced or rewritten; read anew", .0.display())]
     Replaced(PathBuf),
@@ -70,11 +71,17 @@ impl StepError {
     #[must_use]
     pub fn is_quiet(&self) -> bool {
         match self {
-            StepError::Replaced(_) => true,
+            _ if self.is_looked_at_again() => true,
             StepError::Files(FilesError::Io { source, .. }) => source.kind() == std::io::ErrorKind::NotFound,
             StepError::Files(FilesError::NoFile { .. }) => true,
             _ => false,
         }
+    }
+
+    /// Whether the session is read anew without a pause: the file is another one, or is to be led back.
+    #[must_use]
+    pub fn is_looked_at_again(&self) -> bool {
+        matches!(self, StepError::Replaced(_) | StepError::Deliver(DeliverError::Files(FilesError::Glued { .. })))
     }
 }
 
@@ -216,6 +223,7 @@ impl Session {
             tracing::info!(session = %path.display(), "a copy of a session that is elsewhere: followed from its end");
             session.record.copied_ms = session.copied_ms;
         }
+        super::hold::restart(&mut session.record.grafts, world.steady_ms(), &world.settings.times);
         session.know_handled(world)?;
         session.restore(world)?;
         Ok(Some(session))
@@ -298,8 +306,10 @@ impl Session {
             return Ok(());
         }
         let pushed = Arc::make_mut(&mut self.tree).push(offset, line);
-        if let Pushed::Entry(ix) = pushed {
-            self.lineage.note(&self.tree, ix, line, &self.record.grafts.seen);
+        match pushed {
+            Pushed::Entry(ix) => self.lineage.note(&self.tree, ix, line, &self.record.grafts.seen),
+            Pushed::Skipped => self.lineage.note_bad(line),
+            _ => {}
         }
         if self.was_handled(offset, pushed) {
             if offset + line.len() as u64 + 1 > self.record.offset {

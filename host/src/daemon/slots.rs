@@ -192,7 +192,7 @@ impl Daemon {
             warn!(session = %path.display(), "{error}; trying again in {} s", pause.as_secs());
             self.summary.failed.insert(path.to_path_buf(), error.to_string());
             self.wake_at(path, Instant::now() + pause);
-        } else if matches!(error, StepError::Replaced(_)) && self.slot(path).failures < 3 {
+        } else if error.is_looked_at_again() && self.slot(path).failures < 3 {
             debug!("{error}");
             self.slot(path).again = true;
         } else {
@@ -232,11 +232,17 @@ impl Daemon {
         }
     }
 
-    /// The same for all that went unnoticed.
+    /// The same for all that went unnoticed. Looked for on a worker, one at a time, since a file system may hang.
     pub(super) fn let_go_gone(&mut self) {
-        let gone = |(path, slot): &(&PathBuf, &Slot)| slot.session.is_some() && !path.exists();
-        let gone: Vec<PathBuf> = self.slots.iter().filter(gone).map(|(path, _)| path.clone()).collect();
-        gone.iter().for_each(|path| self.let_go(path));
+        if self.gone.as_ref().is_some_and(|under_way| !under_way.is_finished()) {
+            return;
+        }
+        let loaded = self.slots.iter().filter(|(_, slot)| slot.session.is_some());
+        let (loaded, to): (Vec<PathBuf>, _) = (loaded.map(|(path, _)| path.clone()).collect(), self.to.clone());
+        self.gone = Some(tokio::task::spawn_blocking(move || {
+            // The receiver is gone only when the daemon has ended.
+            loaded.into_iter().filter(|path| !path.exists()).for_each(|path| drop(to.send(Event::Changed(path))));
+        }));
     }
 
     /// What turned out to be no session, or is not followed, has no slot.

@@ -17,6 +17,7 @@ use tokio::sync::mpsc::{Receiver, Sender, UnboundedSender, channel};
 use tokio_util::sync::CancellationToken;
 use tracing::{debug, warn};
 
+use crate::deliver::process::UNSEEN;
 use crate::files::lock::private_dir;
 use crate::files::{FileId, FilesError};
 use crate::wire::bridge::FromPi;
@@ -62,6 +63,8 @@ pub enum SocketError {
 pub struct Conn {
     id: u64,
     to: Sender<Vec<u8>>,
+    /// The process at the other end, as the system tells it; none within this process, or where it does not.
+    peer: Option<u32>,
     /// Bytes that wait to be read; none within this process.
     unread: Option<Arc<AtomicUsize>>,
     stop: CancellationToken,
@@ -72,13 +75,20 @@ impl Conn {
     #[must_use]
     pub fn within(id: u64) -> (Conn, Receiver<Vec<u8>>) {
         let (to, from) = channel(MOST_WAITING);
-        (Conn { id, to, unread: None, stop: CancellationToken::new() }, from)
+        (Conn { id, to, peer: None, unread: None, stop: CancellationToken::new() }, from)
     }
 
     /// Its number: no two of a daemon's life are the same.
     #[must_use]
     pub fn id(&self) -> u64 {
         self.id
+    }
+
+    /// The process at the other end, which says of itself that it is `said`. In a container it has another number there than
+    /// here, so what the system tells is what counts; [`UNSEEN`] if it cannot be seen from here at all.
+    #[must_use]
+    pub fn process(&self, said: u32) -> u32 {
+        self.peer.unwrap_or(said)
     }
 
     /// Sends a message. One that the peer will never read is lost, and nobody minds.
@@ -203,11 +213,12 @@ fn is_ours(stream: &UnixStream) -> bool {
 
 /// One connection from its first line to its end.
 async fn serve(id: u64, stream: UnixStream, to: UnboundedSender<Event>, stop: CancellationToken, place: Place) {
+    let peer = stream.peer_cred().ok().and_then(|peer| peer.pid()).map(|pid| u32::try_from(pid).unwrap_or(UNSEEN));
     let (read, write) = stream.into_split();
     let (lines, waiting) = channel(MOST_WAITING);
     let unread = Arc::<AtomicUsize>::default();
     let writer = tokio::spawn(write_lines(write, waiting, Arc::clone(&unread), stop.clone()));
-    let conn = Conn { id, to: lines, unread: Some(unread), stop: stop.clone() };
+    let conn = Conn { id, to: lines, peer, unread: Some(unread), stop: stop.clone() };
     let heard = tokio::select! {
         () = stop.cancelled() => Ok(()),
         heard = hear(BufReader::new(read), &conn, place.room(), &to) => heard,

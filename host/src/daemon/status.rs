@@ -8,6 +8,7 @@ use std::time::Duration;
 use pi_session::json::Json;
 
 use crate::deliver::presence::Presence;
+use crate::deliver::process::UNSEEN;
 use crate::deliver::settle::State;
 use crate::files::locate;
 use crate::journal::{Batch, JournalError, Recorded};
@@ -151,21 +152,24 @@ fn presence(
     quiet_ms: Option<u64>,
 ) -> (&'static str, String) {
     if !seen.bridged.is_empty() {
-        let pids: Vec<String> = seen.bridged.iter().map(u32::to_string).collect();
+        let number =
+            |pid: &u32| if *pid == UNSEEN { "that cannot be seen from here".to_owned() } else { pid.to_string() };
+        let pids: Vec<String> = seen.bridged.iter().map(number).collect();
         return ("here", format!("a bridge says so (process {})", pids.join(", ")));
     }
     if world.settings.closed {
         return ("absent", "the user says so (--closed)".to_owned());
     }
     let quiet = Duration::from_millis(quiet_ms.unwrap_or(0));
-    let held = world.at(path, |_, record| hold::why_here(&record.grafts, quiet, &world.settings.times));
+    let held =
+        world.at(path, |_, record| hold::why_here(&record.grafts, quiet, world.steady_ms(), &world.settings.times));
     if let Some(why) = held.flatten() {
         return ("here", why);
     }
     let processes = world.processes();
     let cwd = cwd.map(Path::new);
     let there = cwd.map_or(0, |cwd| processes.in_dir(cwd));
-    let newer = if there > 0 { locate::newer_in_dir(path) } else { 0 };
+    let newer = if there > 0 { locate::newer_in_dir(path, there) } else { 0 };
     match processes.presence(cwd, newer) {
         Presence::Here => ("here", format!("{there} Pi in its directory, {newer} newer sessions there")),
         Presence::Absent => ("absent", "no Pi is seen in its directory".to_owned()),

@@ -32,6 +32,8 @@ const CYCLE: &str = "the parents of the last entry lead in a circle (S8.5); see 
 pub(super) const WROTE: &str = "somebody wrote at this moment";
 /// Why something waits where it cannot be written; the log has the reason.
 const UNWRITABLE: &str = "the file cannot be written; see the log";
+/// The same where nothing but room is missing.
+const NO_ROOM: &str = "there is no room for it on the disk; it is written once there is";
 /// Why something waits where a bridge was and may come back.
 const UNBRIDGED: &str = "its Pi has a bridge, which is not connected at this moment";
 /// Why something waits where there is more to do than one turn allows.
@@ -359,13 +361,14 @@ impl Session {
         match why {
             FilesError::Changed { .. } => Ok(Some(WROTE)),
             other => {
+                let waiting = if matches!(other, FilesError::NoRoom { .. }) { NO_ROOM } else { UNWRITABLE };
                 let (session, why) = (self.path.display(), other.to_string());
                 if self.kept.is_news(&why) {
                     warn!(%session, batch, "kept for later: {why}; tried again, and not told again");
                 } else {
                     debug!(%session, batch, "kept for later: {why}");
                 }
-                Ok(Some(UNWRITABLE))
+                Ok(Some(waiting))
             }
         }
     }

@@ -190,6 +190,12 @@ impl World {
         self.shared.steady.elapsed() < BRIDGES_COME_BACK
     }
 
+    /// Now, by a clock that nobody sets while the daemon runs; Unix milliseconds.
+    #[must_use]
+    pub fn steady_ms(&self) -> i64 {
+        self.shared.steady.now_ms()
+    }
+
     /// How long ago at least something was written that has this time, whatever was done to the clock.
     #[must_use]
     pub fn age(&self, written: SystemTime) -> Duration {

@@ -7,6 +7,7 @@
 //! | between `intend` and the write | intended | nothing of it | withdrawn: pending again |
 //! | in the write, and nobody wrote since | intended | a prefix of the bytes, at its end | the rest is appended, then done |
 //! | in the write, and somebody wrote behind it | intended | some of the lines, or none | its torn line is ended; withdrawn: pending again; the drafts that are not behind the receipt become a batch that continues it |
+//! | behind the write, and half a line of somebody's had come right before it | intended | all but the first line, which is glued to that half and no entry | the file is led back to what stands before it; withdrawn: pending again |
 //! | between the write and `finish` | intended | all ids | synced, its time put back, done |
 //! | after `finish` | neither | all of it | nothing to do |
 //! | between `replace` and the write of what continues a batch | the rest is pending | the receipt and some drafts | as any pending batch |

@@ -1,13 +1,23 @@
 //! One process, known again: by its number and when it started, since numbers are given out anew.
 
 use std::path::Path;
+use std::time::Duration;
 
 use crate::journal::Process;
+
+/// The number of a process that cannot be seen from here: it is outside of the container that this one is in.
+pub const UNSEEN: u32 = 0;
 
 /// The process with this number, as it is now.
 #[must_use]
 pub fn of(pid: u32) -> Process {
     Process { pid, start: start_in(Path::new("/proc"), pid).unwrap_or(0) }
+}
+
+/// Whether it may still run, `quiet` since somebody last wrote: of one that cannot be seen nothing else tells.
+#[must_use]
+pub fn may_run(process: &Process, quiet: Duration, live_hold: Duration) -> bool {
+    if process.pid == UNSEEN { quiet < live_hold } else { runs(process) }
 }
 
 /// Whether it still runs. What cannot be seen counts as running: better to wait than to write behind its back.
@@ -39,6 +49,14 @@ mod tests {
         let ended = of(child.id());
         child.wait().expect("it ends");
         assert!(!runs(&ended));
+    }
+
+    #[test]
+    fn one_that_cannot_be_seen_counts_as_running_until_live_hold_of_quiet() {
+        let (unseen, second) = (of(UNSEEN), Duration::from_secs(1));
+        assert!(may_run(&unseen, second, 2 * second));
+        assert!(!may_run(&unseen, 2 * second, 2 * second));
+        assert!(may_run(&of(std::process::id()), 2 * second, second), "that this one runs can be seen");
     }
 
     #[test]

@@ -88,6 +88,7 @@ pub enum Mtime {
 /// [`FilesError::Changed`], [`FilesError::Busy`], [`FilesError::NoRoom`], [`FilesError::Unwritable`], [`FilesError::Link`]:
 /// nothing was written.
 /// [`FilesError::Torn`]: a prefix was written and the rest could not be; see [`complete`].
+/// [`FilesError::Glued`]: all of it was written, right behind half a line that somebody had begun.
 /// [`FilesError::Io`]: as the system says; if the write itself had happened, the bytes are in the file.
 pub fn append(disk: &dyn Disk, path: &Path, place: Place, bytes: &[u8], mtime: Mtime) -> Result<Landed, FilesError> {
     let file = open_locked_on(disk, path)?;
@@ -108,6 +109,7 @@ fn end_of(written: &Result<u64, FilesError>, len: u64, bytes: usize) -> u64 {
     match written {
         Ok(offset) => offset + bytes as u64,
         Err(FilesError::Torn { offset, written, .. }) => offset + *written as u64,
+        // Also where somebody did write: the length that is found is another one then.
         Err(_) => len,
     }
 }
@@ -219,14 +221,10 @@ fn write_whole(disk: &dyn Disk, file: &File, path: &Path, place: Place, bytes: &
         _ => FilesError::Io { path: path.to_path_buf(), source },
     })?;
     let offset = landed(disk, file, &bytes[..written]).map_err(FilesError::io(path))?;
-    // Half a line of somebody's that came just before ours is glued to it.
-    let glued = offset > place.len && !ends_line(disk, file, offset).map_err(FilesError::io(path))?;
-    if glued {
-        return Err(FilesError::io(path)(io::Error::other("somebody's unfinished line stands right before it")));
-    }
     go_on(disk, file, path, Torn { offset, written, bytes })?;
     disk.sync(file).map_err(FilesError::io(path))?;
-    Ok(offset)
+    let glued = offset > place.len && !ends_line(disk, file, offset).map_err(FilesError::io(path))?;
+    if glued { Err(FilesError::Glued { path: path.to_path_buf() }) } else { Ok(offset) }
 }
 
 /// A write of which the beginning is there.

@@ -1,7 +1,7 @@
 //! Where sessions are: every `*.jsonl` below the roots (S1, S13.5). Links are not followed, so nothing outside the roots
 //! is ever reached.
 
-use std::fs::Metadata;
+use std::fs::{DirEntry, Metadata};
 use std::path::{Path, PathBuf};
 
 /// A file that may be a session, as the walk saw it.
@@ -103,20 +103,23 @@ pub fn is_session_name(path: &Path) -> bool {
     path.extension().is_some_and(|ext| ext == "jsonl")
 }
 
-/// How many sessions of its directory are newer, by modification time (S13.3).
+/// How many sessions of its directory are newer, by modification time (S13.3), counted up to `most`: so of 10,000 few are
+/// looked at, unless the session is itself among the newest.
 #[must_use]
-pub fn newer_in_dir(path: &Path) -> usize {
-    let modified = |p: &Path| std::fs::symlink_metadata(p).and_then(|m| m.modified()).ok();
-    let (Some(dir), Some(own)) = (path.parent(), modified(path)) else { return 0 };
-    let names = read_dir(dir).unwrap_or_default();
-    let newer = |other: &&PathBuf| {
-        other.as_path() != path && is_session_name(other) && modified(other).is_some_and(|time| time > own)
+pub fn newer_in_dir(path: &Path, most: usize) -> usize {
+    let modified = |meta: std::io::Result<Metadata>| meta.and_then(|meta| meta.modified()).ok();
+    let (Some(dir), Some(own)) = (path.parent(), modified(std::fs::symlink_metadata(path))) else { return 0 };
+    let newer = |other: &DirEntry| {
+        let name = other.file_name();
+        is_session_name(Path::new(&name))
+            && Some(name.as_os_str()) != path.file_name()
+            && modified(other.metadata()).is_some_and(|time| time > own)
     };
-    names.iter().filter(newer).count()
+    std::fs::read_dir(dir).into_iter().flatten().flatten().filter(newer).take(most).count()
 }
 
 /// Whether `path` is the newest session of its directory (S13.3).
 #[must_use]
 pub fn is_newest(path: &Path) -> bool {
-    newer_in_dir(path) == 0
+    newer_in_dir(path, 1) == 0
 }

@@ -99,6 +99,16 @@ pub enum FilesError {
         /// The link.
         path: PathBuf,
     },
+    /// Half a line of somebody's came in the moment before the write: the first line that was written is glued to it, and is
+    /// no entry; the lines behind it are there, and hang on nothing.
+    #[error(
+        "{}: somebody wrote half a line at the same moment, and the first line of ours is glued to it; see `pi-graft session validate`",
+        shown(path)
+    )]
+    Glued {
+        /// The file.
+        path: PathBuf,
+    },
     /// The write stopped half way and could not be completed; recovery completes it (product.md section 6).
     #[error("{}: only {written} of {bytes} bytes could be written at {offset}: {source}", shown(path))]
     Torn {
@@ -127,7 +137,7 @@ impl FilesError {
     /// Whether it is certain that not one byte was written.
     #[must_use]
     pub fn wrote_nothing(&self) -> bool {
-        !matches!(self, FilesError::Torn { .. } | FilesError::Io { .. })
+        !matches!(self, FilesError::Torn { .. } | FilesError::Glued { .. } | FilesError::Io { .. })
     }
 
     fn io(path: &Path) -> impl FnOnce(io::Error) -> FilesError + '_ {

@@ -86,7 +86,7 @@ pub struct Unended {
 /// A process, known again by its number and when it started, since numbers are given out anew.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Process {
-    /// Its number.
+    /// Its number; 0 if it cannot be seen from here.
     pub pid: u32,
     /// When it started, in the system's ticks since it came up; 0 where that cannot be seen.
     pub start: u64,

@@ -10,17 +10,18 @@ use super::WireError;
 /// A bridge's first line, and again whenever its session or the session's file is another one.
 #[derive(Clone, Debug, Deserialize)]
 pub struct Hello {
-    /// Pi's process.
+    /// Pi's process, as it knows itself: in a container by another number than here.
     pub pid: u32,
     /// What Pi has open.
     pub session: PiSession,
     /// The entry that Pi goes on from; none in an empty session.
+    #[serde(default, deserialize_with = "super::name")]
     pub leaf: Option<String>,
     /// Whether Pi waits for its user, nothing queued.
     #[serde(default)]
     pub idle: bool,
     /// Pi's reason: `startup`, `reload`, `new`, `resume` or `fork`.
-    #[serde(default)]
+    #[serde(default, deserialize_with = "super::name")]
     pub why: String,
 }
 
@@ -28,11 +29,13 @@ pub struct Hello {
 #[derive(Clone, Debug, Deserialize)]
 pub struct PiSession {
     /// Its id.
+    #[serde(deserialize_with = "super::name")]
     pub id: String,
     /// Its file, absolute; it need not be there yet. None: Pi keeps the session in memory only.
+    #[serde(default, deserialize_with = "super::name")]
     pub file: Option<PathBuf>,
     /// Its working directory.
-    #[serde(default)]
+    #[serde(default, deserialize_with = "super::name")]
     pub cwd: String,
 }
 
@@ -57,11 +60,12 @@ pub enum FromPi {
 #[derive(Clone, Debug, Deserialize)]
 pub struct Moved {
     /// The entry that Pi goes on from.
+    #[serde(default, deserialize_with = "super::name")]
     pub leaf: Option<String>,
     /// Whether Pi waits for its user, nothing queued.
     pub idle: bool,
     /// The name of Pi's event.
-    #[serde(default)]
+    #[serde(default, deserialize_with = "super::name")]
     pub on: String,
     /// The question ([`ToPi::Leaf`]) that this answers.
     #[serde(default)]
@@ -74,26 +78,28 @@ pub struct Ask {
     /// Its number, the bridge's own.
     pub ask: u64,
     /// The boundary: `turn_end`, `agent_before_settle` or `session_before_compact`.
+    #[serde(deserialize_with = "super::name")]
     pub at: String,
     /// The entry that Pi goes on from.
+    #[serde(default, deserialize_with = "super::name")]
     pub leaf: Option<String>,
     /// At `turn_end`: how the turn ended (`completed`, …).
-    #[serde(default)]
+    #[serde(default, deserialize_with = "super::name")]
     pub outcome: Option<String>,
     /// At `turn_end`: why the model stopped.
-    #[serde(default, rename = "stopReason")]
+    #[serde(default, rename = "stopReason", deserialize_with = "super::name")]
     pub stop_reason: Option<String>,
     /// Drafts that other extensions have put there before us, as they stand.
     #[serde(default)]
     pub others: Vec<Box<RawValue>>,
     /// Of a compaction: `manual`, `threshold` or `overflow`.
-    #[serde(default)]
+    #[serde(default, deserialize_with = "super::name")]
     pub reason: Option<String>,
     /// Of a compaction: the user's instructions.
     #[serde(default)]
     pub instructions: Option<String>,
     /// Of a compaction that the daemon began ([`ToPi::Compact`]): its token.
-    #[serde(default)]
+    #[serde(default, deserialize_with = "super::name")]
     pub token: Option<String>,
     /// Milliseconds that Pi waits.
     pub ms: u64,
@@ -115,10 +121,10 @@ pub struct Pushed {
     /// Whether all of it was handed to Pi.
     pub ok: bool,
     /// Pi's leaf afterwards.
-    #[serde(default)]
+    #[serde(default, deserialize_with = "super::name")]
     pub leaf: Option<String>,
     /// Why not.
-    #[serde(default)]
+    #[serde(default, deserialize_with = "super::name")]
     pub why: Option<String>,
 }
 
@@ -134,6 +140,7 @@ impl FromPi {
             ask: Option<u64>,
             cancel: Option<u64>,
             pushed: Option<u64>,
+            #[serde(default, deserialize_with = "super::name")]
             bye: Option<String>,
             idle: Option<bool>,
         }

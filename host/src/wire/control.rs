@@ -214,7 +214,7 @@ pub struct SessionStatus {
     pub entries: u64,
     /// `working`, `bridged`, `paused`, `failing`, `gone`, `live`, `settled`, `open`, `unanswered` or `quiet`.
     pub state: String,
-    /// Processes of the Pis that have it through a bridge.
+    /// Processes of the Pis that have it through a bridge; 0 is one that cannot be seen from here.
     #[serde(default)]
     pub bridged: Vec<u32>,
     /// Whether a Pi has it: `here`, `absent` or `unknown`.

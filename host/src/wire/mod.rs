@@ -10,12 +10,49 @@ mod paths;
 pub mod quarantine;
 pub mod rows;
 
-use serde::{Deserialize, Serialize};
+use serde::de::Error;
+use serde::{Deserialize, Deserializer, Serialize};
 
 /// The version of the protocol that this program speaks.
 pub const VERSION: u32 = 1;
 /// The most bytes of one line, its `\n` apart; a longer one ends the connection.
 pub const MOST_LINE: usize = 8 << 20;
+/// The most bytes of a name, an id or a path: they are kept for as long as the connection lasts.
+pub const MOST_NAME: usize = 16 << 10;
+
+/// A member that is a name, an id or a path.
+fn name<'de, D: Deserializer<'de>, T: Deserialize<'de> + Named>(from: D) -> Result<T, D::Error> {
+    let name = T::deserialize(from)?;
+    match name.bytes() {
+        len if len > MOST_NAME => Err(D::Error::custom(format_args!(
+            "a name, an id or a path of {len} bytes, which may have {MOST_NAME} at most"
+        ))),
+        _ => Ok(name),
+    }
+}
+
+/// What [`name`] reads.
+trait Named {
+    fn bytes(&self) -> usize;
+}
+
+impl Named for String {
+    fn bytes(&self) -> usize {
+        self.len()
+    }
+}
+
+impl Named for std::path::PathBuf {
+    fn bytes(&self) -> usize {
+        self.as_os_str().len()
+    }
+}
+
+impl<T: Named> Named for Option<T> {
+    fn bytes(&self) -> usize {
+        self.as_ref().map_or(0, Named::bytes)
+    }
+}
 
 /// Why a line was not understood. The text goes back to the sender.
 #[derive(Debug, thiserror::Error)]

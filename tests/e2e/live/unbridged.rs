@@ -4,7 +4,7 @@
 use serde_json::Value;
 
 use super::home::Home;
-use crate::stage::{scripted, until};
+use crate::stage::{append, scripted, until};
 use crate::talk::{Session, Talk, member};
 
 /// A message to the model for each of the user's.
@@ -131,4 +131,36 @@ fn pi_goes_on_behind_the_line_that_a_misplaced_graft_had_passed_over() {
     assert!(request["messages"].to_string().contains("IN THE GAP"));
     assert_eq!(noted(&request), 2);
     Session::read(&path).assert_sound();
+}
+
+/// Whose half line it is loses it, and the graft its receipt; a Pi that opens the session right then has its whole context all
+/// the same, and the graft is there once it is due.
+#[test]
+fn half_a_line_in_the_gap_costs_pi_nothing_of_its_context() {
+    let Some(home) = home() else { return };
+    let mut pi = home.pi_with(&[], &[]);
+    pi.prompt("BEFORE THE GAP");
+    pi.quit();
+    let (path, held) = (home.session(), home.stage.path("held"));
+    home.stage.hold_for("1h");
+    let wait = format!("checked={}", held.display());
+    let mut daemon = home.stage.daemon_with(&[], &[("PI_GRAFT_TEST_WAIT_AT", wait.as_str())]);
+    until("the gap", || held.exists());
+    append(&path, r#"{"type":"message","id":"half"#);
+    until("the way back", || {
+        let _ = std::fs::remove_dir(&held);
+        Session::read(&path).customs("pi-graft.rejoin").len() == 1
+    });
+    daemon.wait_for("somebody wrote at the same moment; waiting for live-hold");
+    daemon.end();
+    assert_eq!(live(&home).len(), 0, "it is not there before live-hold is over");
+    let mut pi = home.pi_with(&[], &["--continue"]);
+    pi.prompt("and on");
+    pi.quit();
+    assert!(home.requests().last().expect("a request")["messages"].to_string().contains("BEFORE THE GAP"));
+    home.stage.once(&["--closed"]);
+    let mut pi = home.pi_with(&[], &["--continue"]);
+    pi.prompt("and on");
+    pi.quit();
+    assert_eq!(noted(home.requests().last().expect("a request")), 2, "both in effect, each once");
 }
