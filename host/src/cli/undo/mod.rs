@@ -163,7 +163,8 @@ fn verdict(args: &UndoArgs, opened: &Opened, times: &Times) -> Result<Verdict, F
     let processes = if args.closed { Processes::none() } else { Processes::look() };
     let cwd = opened.tree.header().and_then(|header| header.cwd.clone());
     let cwd = cwd.as_deref().map(Path::new);
-    let newer = cwd.filter(|cwd| processes.in_dir(cwd) > 0).map_or(0, |_| locate::newer_in_dir(&opened.path));
+    let there = cwd.map_or(0, |cwd| processes.in_dir(cwd));
+    let newer = if there > 0 { locate::newer_in_dir(&opened.path, there) } else { 0 };
     let modified = opened.reading.metadata()?.modified()?;
     // A time in the future is no reason to think that nobody writes.
     let quiet = modified.elapsed().unwrap_or_default();
