@@ -23,7 +23,7 @@ const ROOMS: [(&str, &[&str]); 18] = [
     ("deliver", &["files", "journal", "steps"]),
     ("daemon", &["sandbox", "files", "config", "steps", "shipped", "journal", "deliver", "wire", "pi", "models"]),
     ("explain", &["journal", "wire"]),
-    ("replay", &["sandbox", "files", "journal", "deliver", "daemon", "wire", "pi"]),
+    ("replay", &["sandbox", "files", "journal", "deliver", "daemon", "wire", "pi", "models"]),
     ("demo", &["sandbox", "files", "config", "steps", "shipped", "journal", "deliver", "daemon"]),
     (
         "cli",

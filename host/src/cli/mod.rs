@@ -96,7 +96,7 @@ pub enum Command {
     /// Look at a session, check it, or append to it; no daemon is needed.
     #[command(subcommand)]
     Session(session::Command),
-    /// Make a plugin, build it, look at it, install it.
+    /// Make a plugin, build it, look at it, try it, install it.
     #[command(subcommand)]
     Plugin(plugin::Command),
     /// Write a config to begin with, check one, or show what is in effect.

@@ -6,7 +6,7 @@ use pi_session::refusal::Refusal;
 use pi_session::tree::EntryIx;
 use tracing::{debug, info, warn};
 
-use crate::journal::{About, Batch, Handler, Note, Refused, RunRecord};
+use crate::journal::{About, Batch, Handler, Logged, Note, Refused, RunRecord};
 use crate::sandbox::{self, FailureKind, Plugin, RunReport};
 
 use super::call::{Call, CallFacts};
@@ -87,7 +87,7 @@ impl Session {
         plugin: &Plugin,
         trigger: &str,
         asked: CallFacts,
-        report: RunReport,
+        mut report: RunReport,
     ) -> Concluded {
         tell(plugin, trigger, &report);
         let CallFacts { handler, given, texts } = asked;
@@ -109,6 +109,7 @@ impl Session {
             drafts: None,
             texts,
             refused: report.refusals.iter().map(refused).collect(),
+            logged: if self.keeps_logged { logged(&mut report) } else { Vec::new() },
         };
         let done = match report.outcome {
             Ok(done) => done,
@@ -139,6 +140,11 @@ impl Session {
 
 fn refused(refusal: &Refusal) -> Refused {
     Refused { rule: refusal.rule.as_str().to_owned(), message: refusal.message.clone() }
+}
+
+fn logged(report: &mut RunReport) -> Vec<Logged> {
+    let lines = std::mem::take(&mut report.logs).into_iter();
+    lines.map(|line| Logged { level: line.level, text: line.text }).collect()
 }
 
 /// A batch's id: 16 hex digits.

@@ -135,6 +135,8 @@ pub struct Session {
     pub(super) turn: Turn,
     /// Pi's own files, and the model.
     pub(super) around: Surroundings,
+    /// Lines that plugins log go with those of the run log.
+    pub(super) keeps_logged: bool,
 }
 
 /// What happened in a step, for the log and for `--once`.
@@ -218,6 +220,7 @@ impl Session {
             tally: Tally::default(),
             turn: Turn::default(),
             around: Surroundings::default(),
+            keeps_logged: world.is_observed(),
         };
         if is_copy {
             tracing::info!(session = %path.display(), "a copy of a session that is elsewhere: followed from its end");

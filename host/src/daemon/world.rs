@@ -141,6 +141,11 @@ impl World {
         }
     }
 
+    /// Whether somebody else keeps the log, and so hears what plugins log too.
+    pub(super) fn is_observed(&self) -> bool {
+        self.shared.observer.is_some()
+    }
+
     /// Those who follow the log.
     pub(super) fn feed(&self) -> &Feed {
         &self.shared.feed

@@ -28,7 +28,7 @@ pub use grafted::{GraftRecord, Hold};
 pub use ids::fingerprint;
 pub use log::{Keep, RowKey};
 pub use record::{
-    About, Batch, Given, Handler, Intent, Note, PI_HAS_IT, Process, Refused, RunRecord, SessionKey, SessionRecord,
-    Text, Unended,
+    About, Batch, Given, Handler, Intent, Logged, Note, PI_HAS_IT, Process, Refused, RunRecord, SessionKey,
+    SessionRecord, Text, Unended,
 };
 pub use store::{Journal, JournalError, Moved, Recorded};

@@ -249,6 +249,9 @@ pub struct RunRecord {
     /// The drafts of it that were refused.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub refused: Vec<Refused>,
+    /// What the run logged, where somebody else keeps the log: the store has no room for it.
+    #[serde(skip)]
+    pub logged: Vec<Logged>,
 }
 
 /// What a run was given beside the lines of the session: with these and the same component it can be made again, and does
@@ -319,6 +322,15 @@ pub struct Refused {
     pub message: String,
 }
 
+/// A line that a plugin logged.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize)]
+pub struct Logged {
+    /// `error`, `warn`, `info` or `debug`, or what the plugin called it.
+    pub level: String,
+    /// The line.
+    pub text: String,
+}
+
 impl RunRecord {
     /// A line that says what became of a batch.
     #[must_use]
@@ -340,6 +352,7 @@ impl RunRecord {
             drafts: None,
             texts: Vec::new(),
             refused: Vec::new(),
+            logged: Vec::new(),
         }
     }
 

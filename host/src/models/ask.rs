@@ -8,16 +8,16 @@ use super::error::AskError;
 const MOST_MESSAGES: usize = 256;
 
 /// What is asked.
-#[derive(Clone, Debug, PartialEq, Eq, Deserialize)]
+#[derive(Clone, Debug, PartialEq, Eq, Deserialize, Serialize)]
 #[serde(rename_all = "camelCase", deny_unknown_fields)]
 pub struct Request {
     /// What the model is told of its task.
-    #[serde(default)]
+    #[serde(default, skip_serializing_if = "Option::is_none")]
     pub system: Option<String>,
     /// The conversation; at least one.
     pub messages: Vec<Message>,
     /// The most that it may answer, tokens.
-    #[serde(default)]
+    #[serde(default, skip_serializing_if = "Option::is_none")]
     pub max_tokens: Option<u64>,
 }
 

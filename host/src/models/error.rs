@@ -60,6 +60,9 @@ pub enum AskError {
     /// The program failed.
     #[error("the program ended with {0}; try it by hand")]
     Exit(String),
+    /// All answers that were given beforehand are used up.
+    #[error("no answer is left of those that were given; give one more")]
+    NoneLeft,
     /// Nobody waits for the answer any more.
     #[error("nobody waits for the answer any more")]
     Over,
@@ -82,9 +85,8 @@ impl AskError {
             AskError::Timeout(_) | AskError::BrokenOff | AskError::Garbage | AskError::Over => true,
             AskError::Empty | AskError::ToolCall | AskError::Stopped(_) | AskError::TooLong | AskError::Exit(_) => true,
             AskError::Status { .. } | AskError::Redirect(_) | AskError::Unreachable(_) => false,
-            AskError::Request(_) | AskError::NoKey(_) | AskError::Certificates(_) | AskError::NotStarted { .. } => {
-                false
-            }
+            AskError::Request(_) | AskError::NoKey(_) | AskError::Certificates(_) => false,
+            AskError::NotStarted { .. } | AskError::NoneLeft => false,
         }
     }
 }

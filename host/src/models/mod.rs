@@ -9,11 +9,13 @@
 //! | [`ask`] | the contract's request, read |
 //! | [`openai`] over [`http`] | a server that speaks chat completions; [`http`] alone names ureq |
 //! | [`command`] | a program that reads the prompt on its standard input |
+//! | [`given`] | answers that somebody gave beforehand |
 //! | [`usage`] | what an answer cost |
 
 mod ask;
 mod command;
 mod error;
+mod given;
 mod http;
 mod openai;
 mod retry;
@@ -27,12 +29,16 @@ use crate::config::{ModelConfig, ModelFrom};
 
 pub use ask::Request;
 pub use error::AskError;
+pub use given::Asked;
 pub use usage::Usage;
 
+use given::Given;
 use usage::Prices;
 
 /// Bytes of an answer's text.
 const MOST_TEXT: usize = 512 << 10;
+/// The time of a model that answers at once.
+const NO_HURRY: Duration = Duration::from_hours(24);
 
 /// The models of a config, by name.
 #[derive(Debug, Default)]
@@ -48,6 +54,23 @@ impl Models {
         Models { by_name: by_name.collect() }
     }
 
+    /// Models that give these answers (name, text), each once and in this order, and ask nobody.
+    #[must_use]
+    pub fn giving(answers: &[(String, String)]) -> Models {
+        let mut by_name: BTreeMap<String, Vec<String>> = BTreeMap::new();
+        for (name, text) in answers {
+            by_name.entry(name.clone()).or_default().push(text.clone());
+        }
+        Models { by_name: by_name.into_iter().map(|(name, texts)| (name, Model::giving(texts))).collect() }
+    }
+
+    /// What models that give answers were asked, those of one model in order.
+    #[must_use]
+    pub fn asked(&self) -> Vec<(String, Asked)> {
+        let all = self.by_name.iter().filter_map(|(name, model)| Some((name, model.given()?)));
+        all.flat_map(|(name, given)| given.asked().into_iter().map(|asked| (name.clone(), asked))).collect()
+    }
+
     /// The one of this name.
     #[must_use]
     pub fn get(&self, name: &str) -> Option<&Model> {
@@ -58,11 +81,18 @@ impl Models {
 /// A model.
 #[derive(Debug)]
 pub struct Model {
-    from: ModelFrom,
+    from: From,
     timeout: Duration,
     max_tokens_per_day: u64,
     prices: Prices,
     dir: PathBuf,
+}
+
+/// Who answers.
+#[derive(Debug)]
+enum From {
+    Config(ModelFrom),
+    Given(Given),
 }
 
 /// What a model answered.
@@ -79,11 +109,23 @@ pub struct Answer {
 impl Model {
     fn of(config: &ModelConfig, dir: &Path) -> Model {
         Model {
-            from: config.from.clone(),
+            from: From::Config(config.from.clone()),
             timeout: config.timeout,
             max_tokens_per_day: config.max_tokens_per_day,
             prices: Prices { input: config.input_price, output: config.output_price },
             dir: dir.to_path_buf(),
+        }
+    }
+
+    fn giving(texts: Vec<String>) -> Model {
+        let from = From::Given(Given::of(texts));
+        Model { from, timeout: NO_HURRY, max_tokens_per_day: u64::MAX, prices: Prices::default(), dir: PathBuf::new() }
+    }
+
+    fn given(&self) -> Option<&Given> {
+        match &self.from {
+            From::Given(given) => Some(given),
+            From::Config(_) => None,
         }
     }
 
@@ -101,8 +143,13 @@ impl Model {
         let until = Instant::now() + self.timeout;
         let late = || Instant::now() >= until;
         let answer = match &self.from {
-            ModelFrom::OpenAi { .. } => retry::retrying(until, over, &mut openai::Server::new(&self.from, request)?),
-            ModelFrom::Command { argv } => command::ask(argv, &self.dir, &request.as_prompt(), &late, over),
+            From::Given(given) => given.ask(request),
+            From::Config(from @ ModelFrom::OpenAi { .. }) => {
+                retry::retrying(until, over, &mut openai::Server::new(from, request)?)
+            }
+            From::Config(ModelFrom::Command { argv }) => {
+                command::ask(argv, &self.dir, &request.as_prompt(), &late, over)
+            }
         };
         let answer = answer.map_err(|error| error.within(self.timeout))?;
         if answer.text.trim().is_empty() {

@@ -18,6 +18,8 @@ mod pi;
 mod play;
 mod recorded;
 pub mod report;
+mod scene;
+pub mod tried;
 pub mod verify;
 
 use std::path::{Path, PathBuf};
@@ -34,7 +36,8 @@ use crate::files::FilesError;
 use crate::files::append::RealDisk;
 use crate::files::scratch::Scratch;
 use crate::files::shown;
-use crate::journal::{Journal, JournalError};
+use crate::journal::{Batch, Journal, JournalError, RunRecord};
+use crate::models::Models;
 use crate::pi::PiFiles;
 use crate::sandbox::Plugin;
 
@@ -42,6 +45,9 @@ use pi::{Ids, Pi};
 use play::Play;
 pub use recorded::Recorded;
 use report::{Seen, Side, Told};
+use scene::Want;
+pub use scene::{Scene, SceneError};
+use tried::{Heard, Tried};
 
 /// No wall clock counts in a replay; fuel does, which is the same on every machine.
 pub const NO_TIME_LIMIT: Duration = Duration::from_hours(24 * 365);
@@ -112,36 +118,49 @@ impl Replay {
     /// [`ReplayError`].
     pub fn session(&self, path: &Path, told: &dyn Fn(u64)) -> Result<Replayed, ReplayError> {
         let recorded = Recorded::open(path, told)?;
-        let (_, before) = self.tell(&recorded, &[], told)?;
-        let (seen, after) = self.tell(&recorded, &self.plugins, &|bytes| told(2 * bytes))?;
+        let before = self.tell(&recorded, Telling::default(), told)?;
+        let seen: Arc<Mutex<Seen>> = Arc::default();
+        let telling =
+            Telling { plugins: &self.plugins, observer: Some(observer(&seen, Seen::note)), ..Telling::default() };
+        let after = self.tell(&recorded, telling, &|bytes| told(2 * bytes))?;
+        let seen = std::mem::take(&mut *seen.lock().unwrap_or_else(PoisonError::into_inner));
         let sides = (before.side, after.side);
         let told = report::told(&recorded, &self.plugins, seen, sides, after.left_out)?;
         Ok(Replayed { told, before: before.branch, after: after.branch })
     }
 
-    fn tell(
-        &self,
-        recorded: &Recorded,
-        plugins: &[Arc<Plugin>],
-        told: &dyn Fn(u64),
-    ) -> Result<(Seen, Ended), ReplayError> {
-        let scratch = Scratch::new()?;
-        let seen: Arc<Mutex<Seen>> = Arc::default();
-        let world = self.world(plugins, scratch.path(), observer(&seen))?;
-        let pi = Pi::open(world, scratch, &recorded.header, Ids::new(&recorded.tree))?;
-        let mut play = Play::new(recorded, pi);
-        play.all(told)?;
-        let branch = play.pi().branch(play.end().as_deref())?;
-        let side = Side::of(&branch, std::mem::take(&mut play.breaks))?;
-        let ended = Ended { branch, side, left_out: play.left_out };
-        // The descriptor of the scratch file stays with the branch.
-        drop(play);
-        let seen = std::mem::take(&mut *seen.lock().unwrap_or_else(PoisonError::into_inner));
-        Ok((seen, ended))
+    /// Tries the plugins on a scene, with these models to be asked: each run, and the context at the end.
+    ///
+    /// # Errors
+    /// [`ReplayError`].
+    pub fn scene(&self, scene: &Scene, models: Arc<Models>) -> Result<Tried, ReplayError> {
+        let recorded = scene.record()?;
+        let heard: Arc<Mutex<Heard>> = Arc::default();
+        let observer = Some(observer(&heard, Heard::note));
+        let telling =
+            Telling { plugins: &self.plugins, observer, models: Arc::clone(&models), wants: Some(scene.wants()) };
+        let ended = self.tell(&recorded, telling, &|_| ())?;
+        let heard = std::mem::take(&mut *heard.lock().unwrap_or_else(PoisonError::into_inner));
+        tried::tried(&recorded, heard, &models, &ended.branch)
     }
 
-    fn world(&self, plugins: &[Arc<Plugin>], path: &Path, observer: Observer) -> Result<World, ReplayError> {
-        // No model is asked: a replay needs no network, and is the same each time.
+    fn tell(&self, recorded: &Recorded, telling: Telling<'_>, told: &dyn Fn(u64)) -> Result<Ended, ReplayError> {
+        let scratch = Scratch::new()?;
+        let wants = telling.wants;
+        let world = self.world(telling, scratch.path())?;
+        let pi = Pi::open(world, scratch, &recorded.header, Ids::new(&recorded.tree))?;
+        let mut play = Play::new(recorded, pi);
+        play.all(wants.unwrap_or_default(), told)?;
+        if wants.is_some() {
+            play.rest()?;
+        }
+        let branch = play.pi().branch(play.end().as_deref())?;
+        let side = Side::of(&branch, std::mem::take(&mut play.breaks))?;
+        // The descriptor of the scratch file stays with the branch.
+        Ok(Ended { branch, side, left_out: play.left_out })
+    }
+
+    fn world(&self, telling: Telling<'_>, path: &Path) -> Result<World, ReplayError> {
         let settings = Settings {
             turn_end: NO_TIME_LIMIT,
             backfill: true,
@@ -149,11 +168,23 @@ impl Replay {
             closed: true,
             keep_runs: NO_TIME_LIMIT,
             pi: PiFiles::new(self.agent_dir.clone()),
+            models: telling.models,
             ..Settings::plain()
         };
         let (journal, disk) = (Journal::in_memory(0)?, Box::new(RealDisk));
-        Ok(World::observed(journal, plugins.to_vec(), settings, disk, Some(observer))?)
+        Ok(World::observed(journal, telling.plugins.to_vec(), settings, disk, telling.observer)?)
     }
+}
+
+/// How a session is told.
+#[derive(Default)]
+struct Telling<'t> {
+    plugins: &'t [Arc<Plugin>],
+    observer: Option<Observer>,
+    /// No model that would have to be asked: a replay needs no network, and is the same each time.
+    models: Arc<Models>,
+    /// Of a scene: where compactions are wanted. It ends at rest.
+    wants: Option<&'t [Want]>,
 }
 
 /// What is left of a telling.
@@ -163,10 +194,8 @@ struct Ended {
     left_out: u64,
 }
 
-fn observer(seen: &Arc<Mutex<Seen>>) -> Observer {
+/// Has `note` hear the run log.
+fn observer<T: Send + 'static>(seen: &Arc<Mutex<T>>, note: fn(&mut T, &[RunRecord], &[Batch])) -> Observer {
     let seen = Arc::clone(seen);
-    Box::new(move |runs, batches| {
-        let mut seen = seen.lock().unwrap_or_else(PoisonError::into_inner);
-        seen.note(runs, batches);
-    })
+    Box::new(move |runs, batches| note(&mut seen.lock().unwrap_or_else(PoisonError::into_inner), runs, batches))
 }

@@ -40,6 +40,8 @@ pub(super) struct Boundary {
     pub stop: Option<&'static str>,
     /// Why a compaction is wanted.
     pub reason: Option<String>,
+    /// What the user says to it.
+    pub instructions: Option<String>,
     /// Of a compaction that the daemon began.
     pub token: Option<String>,
 }
@@ -160,7 +162,7 @@ impl Pi {
     /// Asks at a boundary.
     pub(super) fn ask(&mut self, leaf: Option<&str>, boundary: Boundary) -> Result<Handed, ReplayError> {
         self.asks += 1;
-        let Boundary { at, outcome, stop, reason, token } = boundary;
+        let Boundary { at, outcome, stop, reason, instructions, token } = boundary;
         let ask = Ask {
             ask: self.asks,
             at: at.to_owned(),
@@ -169,7 +171,7 @@ impl Pi {
             stop_reason: stop.map(str::to_owned),
             others: Vec::new(),
             reason,
-            instructions: None,
+            instructions,
             token,
             ms: u64::try_from(PATIENCE.as_millis()).unwrap_or(u64::MAX),
         };

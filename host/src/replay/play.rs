@@ -22,6 +22,7 @@ use super::ReplayError;
 use super::cache::{self, Break};
 use super::pi::{Appended, Boundary, Handed, Pi, Pushed};
 use super::recorded::{Part, Recorded};
+use super::scene::Want;
 
 /// How often in a row an idle Pi is pushed something: a plugin that answers its own grafts ends somewhere.
 const MOST_PUSHES: u32 = 64;
@@ -69,7 +70,7 @@ impl<'r> Play<'r> {
     }
 
     /// Tells all of it; `told` hears of the bytes that were told.
-    pub(super) fn all(&mut self, told: &dyn Fn(u64)) -> Result<(), ReplayError> {
+    pub(super) fn all(&mut self, wants: &[Want], told: &dyn Fn(u64)) -> Result<(), ReplayError> {
         let mut grafts = Grafts::default();
         for ix in self.recorded.tree.all() {
             let line = self.recorded.line(ix)?;
@@ -78,9 +79,30 @@ impl<'r> Play<'r> {
                 Part::Wanted(reason) => self.want_again(ix, reason)?,
                 Part::Own => self.tell(ix, &line)?,
             }
+            self.want_behind(ix, wants)?;
             told(line.len() as u64 + 1);
         }
         self.read()
+    }
+
+    /// Asks for the compactions that are wanted behind a recorded entry.
+    fn want_behind(&mut self, ix: EntryIx, wants: &[Want]) -> Result<(), ReplayError> {
+        let (Some(kept), _) = self.kept(Some(ix)) else { return Ok(()) };
+        for want in wants.iter().filter(|want| want.after == ix.index() + 1) {
+            self.read()?;
+            let (reason, instructions) = (Some(want.reason.clone()), want.instructions.clone());
+            let boundary = Boundary { at: "session_before_compact", reason, instructions, ..Boundary::default() };
+            let handed = self.pi.ask(self.leaf.as_deref(), boundary)?;
+            self.graft(kept, &handed)?;
+        }
+        Ok(())
+    }
+
+    /// The end: Pi stands at rest behind the last entry, whatever that is, and takes what is pending.
+    pub(super) fn rest(&mut self) -> Result<(), ReplayError> {
+        let (Some(last), _) = self.kept(self.recorded.tree.all().next_back()) else { return Ok(()) };
+        self.offer(last, Boundary { at: "agent_before_settle", outcome: "completed", ..Boundary::default() })?;
+        self.settle(last)
     }
 
     /// Where the recorded session's leaf is here.

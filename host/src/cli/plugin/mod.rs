@@ -1,4 +1,4 @@
-//! `plugin …`: make one, build it, look at it, install it.
+//! `plugin …`: make one, build it, look at it, try it, install it.
 
 mod build;
 mod check;
@@ -6,6 +6,7 @@ mod install;
 mod list;
 mod new;
 mod remove;
+mod trial;
 
 use std::io::IsTerminal;
 use std::path::Path;
@@ -29,6 +30,8 @@ pub enum Command {
     Build(build::Build),
     /// Say what a plugin is, what it asks for, and whether it loads.
     Check(check::Check),
+    /// Run a plugin on a session of a few lines, and say what it did; writes nothing.
+    Try(trial::Try),
     /// Copy a plugin to where configs find it by name, pinned to its digest and to what it may be granted.
     Install(install::Install),
     /// List the plugins that are shipped and installed.
@@ -42,6 +45,7 @@ pub(super) fn run(command: &Command, config: Option<&Path>, out: &mut Out) -> Re
         Command::New(args) => args.run(out),
         Command::Build(args) => args.run(out),
         Command::Check(args) => args.run(out),
+        Command::Try(args) => args.run(out),
         Command::Install(args) => args.run(out),
         Command::List => list::run(config, out),
         Command::Remove(args) => args.run(out),
@@ -51,12 +55,17 @@ pub(super) fn run(command: &Command, config: Option<&Path>, out: &mut Out) -> Re
 /// Bytes of a plugin that takes seconds to compile.
 const LARGE: usize = 2 << 20;
 
-/// Looks at a plugin. Somebody who waits for a large one is told.
+/// Looks at a plugin.
 fn inspect(bytes: &[u8], with: &check::With) -> Result<Inspection, Failure> {
+    tell_wait(bytes);
+    Ok(sandbox()?.inspect(bytes, &with.plugin_config, Limits::default()))
+}
+
+/// Somebody who waits for a large one to be compiled is told.
+fn tell_wait(bytes: &[u8]) {
     if bytes.len() > LARGE && std::io::stderr().is_terminal() {
         say(format!("compiling {} bytes; this takes some seconds, once", grouped(bytes.len() as u64)));
     }
-    Ok(sandbox()?.inspect(bytes, &with.plugin_config, Limits::default()))
 }
 
 fn installed() -> Result<Installed, Failure> {
