@@ -70,6 +70,29 @@ fn grafts_do_not_count() {
     assert_eq!(state(&branch(&list)).expect("a state"), State::Finished);
 }
 
+/// A receipt counts drafts that may not be there: what Pi writes in their place is no graft.
+#[test]
+fn what_stands_behind_a_graft_that_is_cut_off_counts() {
+    let receipt = r#""customType":"pi-graft.run","data":{"batch":"b","plugin":"p","version":"1","digest":"d","handler":"on-entry","reason":"entry","trigger":"e0","entries":3}"#;
+    let state_with = |rest: &[(&str, &str)]| {
+        let list = [&[("message", USER), ("message", STOP), ("custom", receipt)], rest].concat();
+        state(&branch(&list)).expect("a state")
+    };
+    let draft = ("custom", r#""customType":"x""#);
+    assert_eq!(state_with(&[draft]), State::Finished);
+    assert_eq!(state_with(&[draft, ("message", USER)]), State::Open, "a run that goes on");
+    assert_eq!(state_with(&[("message", USER)]), State::Open);
+}
+
+/// A compaction that a bridge handed to Pi holds its receipt itself, and is all of its batch.
+#[test]
+fn what_stands_behind_a_compaction_with_its_receipt_counts() {
+    let compaction = r#""summary":"s","firstKeptEntryId":"e1","tokensBefore":1,"details":{"pi-graft":{"batch":"b","plugin":"p","version":"1","digest":"d","handler":"on-settled","reason":"manual","trigger":"e1","entries":1}}"#;
+    let list = [("message", USER), ("message", STOP), ("compaction", compaction), ("message", USER)];
+    assert_eq!(state(&branch(&list[..3])).expect("a state"), State::Finished);
+    assert_eq!(state(&branch(&list)).expect("a state"), State::Open, "a run that goes on");
+}
+
 #[test]
 fn over_pis_own_threshold_it_is_probably_compacting() {
     let reported = r#""message":{"role":"assistant","content":[],"stopReason":"stop","usage":{"totalTokens":900}}"#;

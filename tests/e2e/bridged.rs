@@ -410,6 +410,50 @@ fn a_pi_in_a_process_of_its_own() {
     }
 }
 
+/// Whoever has it open has it also where its history is handled anew.
+#[test]
+fn a_session_that_is_begun_anew_is_still_the_bridges() {
+    let stage = notes();
+    let path = stage.session("old.jsonl");
+    std::fs::write(&path, include_str!("../cases/real/01_plain_chat.jsonl").replace("2026-", "2025-"))
+        .expect("written");
+    let mut daemon = stage.daemon(&[]);
+    let (peer, _) = Peer::bridge(&stage, &path, None);
+    let mut talk = Talk::reopen(&path);
+    talk.user("hello");
+    talk.assistant("hi");
+    daemon.wait_for("proposed");
+    daemon.kill();
+    drop(peer);
+    let mut daemon = stage.daemon(&["--backfill"]);
+    daemon.wait_for("which is not connected at this moment");
+    assert_eq!(Session::read(&path).receipts(), 0, "nothing behind its back");
+    daemon.end();
+}
+
+/// It was killed while a plugin ran on what it read as the bridge came.
+#[test]
+fn who_came_with_a_bridge_is_known_after_a_kill_at_any_moment() {
+    let slow = r#"{"on":["message:assistant"],"entry":[{"calls":1000000}]}"#;
+    let plugins = [scripted("noter", &["append:custom"], NOTE), scripted("slow", &[], slow)].concat();
+    let stage = Stage::new(20, &plugins);
+    let path = stage.session("a.jsonl");
+    let mut daemon = stage.daemon(&[]);
+    assert!(stage.run(&["pause"]).status.success());
+    let mut talk = Talk::begin(&path);
+    talk.user("hello");
+    talk.assistant("hi");
+    let (peer, _) = Peer::bridge(&stage, &path, None);
+    assert!(stage.run(&["resume"]).status.success());
+    daemon.wait_for("proposed");
+    daemon.kill();
+    drop(peer);
+    let mut daemon = stage.daemon(&[]);
+    daemon.wait_for("which is not connected at this moment");
+    assert_eq!(Session::read(&path).receipts(), 0, "nothing behind its back");
+    daemon.end();
+}
+
 const TWO: &str = r#"{"needs":["append:custom"],"on":["message:user"],"entry":[
     {"custom":{"type":"first","data":"$trigger"}},{"custom":{"type":"second","data":"$trigger"}}]}"#;
 

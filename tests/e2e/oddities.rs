@@ -113,6 +113,7 @@ fn a_copy_that_arrives_slowly_is_still_a_copy() {
 #[test]
 fn a_session_whose_path_is_another_ones_by_now_was_moved_and_is_no_copy() {
     let stage = stage(1);
+    stage.hold_for("10m");
     let (path, elsewhere, other) = (stage.session("a.jsonl"), stage.session("moved.jsonl"), stage.session("b.jsonl"));
     let mut pi = Talk::begin(&path);
     pi.user("hello");
@@ -129,6 +130,27 @@ fn a_session_whose_path_is_another_ones_by_now_was_moved_and_is_no_copy() {
     pi.assistant("done");
     stage.once(&["--closed"]);
     assert_eq!((notes(&elsewhere), notes(&path)), (1, 1));
+}
+
+/// The copy is met first, by its name. It is the very file that is the session, and not whichever copy of it comes first.
+#[test]
+fn of_a_session_that_was_moved_and_a_copy_of_it_the_copy_is_the_copy() {
+    let stage = stage(1);
+    stage.hold_for("10m");
+    let (path, moved, copy) = (stage.session("m.jsonl"), stage.session("z.jsonl"), stage.session("b.jsonl"));
+    let mut pi = Talk::begin(&path);
+    pi.user("hello");
+    pi.call("c1", "bash");
+    stage.once(&[]);
+    assert_eq!(notes(&path), 0, "it is pending");
+    fs::rename(&path, &moved).expect("moved");
+    fs::copy(&moved, &copy).expect("copied");
+    let mut pi = Talk::reopen(&moved);
+    pi.result("c1", "ok");
+    pi.user("more");
+    pi.assistant("done");
+    stage.once(&["--closed"]);
+    assert_eq!((notes(&moved), notes(&copy)), (2, 0));
 }
 
 /// Much is pending and the user does not want to wait: what is left is done at the next start.

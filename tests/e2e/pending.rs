@@ -134,6 +134,36 @@ fn a_pi_that_is_killed_in_the_middle_of_a_call_is_seen_to_be_gone() {
     daemon.end();
 }
 
+/// A directory of sessions may hold those of many working directories, and files that are no sessions: a newer one of these
+/// is not what a Pi that works elsewhere has open.
+#[test]
+fn a_pi_has_the_newest_session_of_its_own_working_directory() {
+    let stage = Stage::new(20, &scripted("one", &["append:custom"], FIRST));
+    let (here, elsewhere) = (stage.path("here"), stage.path("elsewhere"));
+    [&here, &elsewhere].iter().for_each(|dir| std::fs::create_dir(dir).expect("a working directory"));
+    let mut pi = titled_pi(&here);
+    let (path, newer) = (stage.session("a.jsonl"), stage.session("b.jsonl"));
+    let mut talk = Talk::begin_in(&path, &here);
+    talk.user("hello");
+    talk.assistant("hi");
+    until("a later time", || {
+        std::fs::write(stage.session("no-session.jsonl"), "{}\n").expect("a file");
+        let time = |path| std::fs::metadata(path).and_then(|meta| meta.modified()).expect("a time");
+        time(stage.session("no-session.jsonl")) > time(path.clone())
+    });
+    let mut beside = Talk::begin_in(&newer, &elsewhere);
+    beside.user("hello");
+    beside.assistant("hi");
+    let mut daemon = stage.daemon(&[]);
+    until("the graft where no Pi is", || Session::read(&newer).receipts() == 1);
+    daemon.wait_for("a Pi has this session open");
+    assert_eq!(Session::read(&path).receipts(), 0, "nothing behind its back");
+    pi.kill().expect("it is killed");
+    pi.wait().expect("it is gone");
+    until("the graft once it is gone", || Session::read(&path).receipts() == 1);
+    daemon.end();
+}
+
 /// What is asked for while an `on-settled` run is under way is a wish of its own.
 #[test]
 fn a_wish_during_an_on_settled_run_is_granted_too() {

@@ -112,14 +112,15 @@ pub struct Found {
     pub receipt: Receipt,
     /// Whether the entries behind it are, by its own sum of their contents, what it speaks of.
     pub complete: bool,
-    /// It stands in the `details` of a compaction that a bridge handed to Pi, which is then its one draft.
-    pub inside: bool,
+    /// The last place of what is there of it, up to what its receipt counts; its own, if nothing is, or if it stands in the
+    /// `details` of a compaction that a bridge handed to Pi.
+    pub last: u32,
 }
 
 impl Found {
-    /// The places of the receipt and of what it speaks of.
+    /// The places of the receipt and of what is there of its drafts.
     pub fn places(&self) -> std::ops::RangeInclusive<u32> {
-        self.place..=self.place + if self.inside { 0 } else { self.receipt.entries }
+        self.place..=self.last
     }
 }
 
@@ -130,9 +131,9 @@ pub fn receipts(branch: &Branch, behind: Option<u32>) -> Result<Vec<Found>, Bran
     let mut found = Vec::new();
     for place in behind.map_or(0, |place| place + 1)..branch.len() {
         if let Some(receipt) = receipt_at(branch, place)? {
+            let last = places_behind(branch, place, receipt.entries as usize).last().unwrap_or(place);
             let complete = is_complete(branch, place, &receipt)?;
-            let inside = branch.facts(place).kind == EntryKind::Compaction;
-            found.push(Found { place, receipt, complete, inside });
+            found.push(Found { place, receipt, complete, last });
         }
     }
     Ok(found)

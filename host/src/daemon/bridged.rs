@@ -79,17 +79,34 @@ impl Held {
 }
 
 impl Session {
-    /// Keeps who has the session open; a Pi that says that it leaves has it no more.
-    pub(super) fn note_bridges(&mut self, world: &World, bell: &Bell) -> Result<(), StepError> {
+    /// Keeps who has the session open, before anything else is done: whatever ends us from now on, nothing is written behind
+    /// the back of a Pi that has come. What is read in this step was written before.
+    pub(super) fn note_arrivals(&mut self, world: &World, bell: &Bell) -> Result<(), StepError> {
+        self.was_bridged = !self.record.bridged.is_empty();
         let mut bridged = self.record.bridged.clone();
-        let leaves = |left: &Left| matches!(left.bye.as_deref(), Some("quit" | "new" | "resume" | "fork"));
-        let gone: Vec<u32> = bell.left.iter().filter(|left| leaves(left)).map(|left| left.pid).collect();
-        bridged.retain(|pi| !gone.contains(&pi.pid));
         for bridge in &bell.bridges {
-            if bridged.iter().all(|pi| pi.pid != bridge.pid) {
-                bridged.push(process::of(bridge.pid));
+            let pi = process::of(bridge.pid);
+            // Numbers are given out anew: one that started at another time has ended.
+            let is_it = |known: &Process| known.pid == pi.pid && (known.start == pi.start || pi.start == 0);
+            if !bridged.iter().any(is_it) {
+                bridged.retain(|other| other.pid != pi.pid);
+                bridged.push(pi);
             }
         }
+        self.keep_bridged(world, bridged)
+    }
+
+    /// A Pi that says that it leaves has it no more.
+    pub(super) fn note_departures(&mut self, world: &World, bell: &Bell) -> Result<(), StepError> {
+        let leaves = |left: &Left| matches!(left.bye.as_deref(), Some("quit" | "new" | "resume" | "fork"));
+        let has_it = |pid: u32| bell.bridges.iter().any(|bridge| bridge.pid == pid);
+        let gone: Vec<u32> = bell.left.iter().filter(|left| leaves(left)).map(|left| left.pid).collect();
+        let mut bridged = self.record.bridged.clone();
+        bridged.retain(|pi| !gone.contains(&pi.pid) || has_it(pi.pid));
+        self.keep_bridged(world, bridged)
+    }
+
+    fn keep_bridged(&mut self, world: &World, bridged: Vec<Process>) -> Result<(), StepError> {
         if bridged != self.record.bridged {
             self.record.bridged = bridged;
             self.save(world, Vec::new())?;
@@ -97,6 +114,12 @@ impl Session {
             world.journal.flush()?;
         }
         Ok(())
+    }
+
+    /// Nobody has it open any more: what is written from now on is ours.
+    pub(super) fn forget_bridges(&mut self) {
+        self.record.bridged.clear();
+        self.was_bridged = false;
     }
 
     /// Whether a bridge had it and may come back: its Pi runs, or the daemon has only just started. A Pi that cannot be seen

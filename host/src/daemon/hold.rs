@@ -7,12 +7,12 @@ use std::time::Duration;
 use pi_session::grafts::News;
 use tracing::warn;
 
-use crate::deliver::presence::Presence;
+use crate::deliver::presence::{Presence, Processes, same_dir};
 use crate::deliver::settle::Times;
 use crate::files::locate;
 use crate::journal::{GraftRecord, Hold};
 
-use super::session::Session;
+use super::session::{Session, cwd_of};
 use super::world::World;
 
 /// The longest quiet that is waited for after orphans, unless `live-hold` is longer.
@@ -29,9 +29,7 @@ impl Session {
         let cwd = self.tree.header().and_then(|h| h.cwd.clone());
         let cwd = cwd.as_deref().map(Path::new);
         let processes = world.processes();
-        let there = cwd.map_or(0, |cwd| processes.in_dir(cwd));
-        let newer = if there > 0 { locate::newer_in_dir(&self.path, there) } else { 0 };
-        processes.presence(cwd, newer)
+        processes.presence(cwd, cwd.map_or(0, |cwd| newer_there(&processes, &self.path, cwd)))
     }
 
     /// How much longer a Pi counts as there although it cannot be seen, and why. What the user says (`--closed`) outranks it.
@@ -70,7 +68,7 @@ impl Session {
             self.record.grafts.hold.iter_mut().for_each(|hold| hold.orphans = 0);
         }
         let is_orphan = news.orphaned.iter().any(|graft| !graft.is_rejoin(&self.tree));
-        if is_orphan && self.record.bridged.is_empty() {
+        if is_orphan && !self.was_bridged {
             let unseen = self.look(world) == Presence::Absent;
             let hold = self.record.grafts.hold.get_or_insert_default();
             *hold = Hold { orphans: hold.orphans.saturating_add(1), over: false, unseen };
@@ -84,6 +82,18 @@ impl Session {
         grafts.live_until_ms = 0;
         held
     }
+}
+
+/// How many sessions of the same working directory are newer, as far as it matters: no more than there are Pis in it. A
+/// directory of sessions may hold those of many working directories (S1.2), and files that are no sessions.
+#[must_use]
+pub fn newer_there(processes: &Processes, path: &Path, cwd: &Path) -> usize {
+    let there = processes.in_dir(cwd);
+    if there == 0 {
+        return 0;
+    }
+    let works_there = |other: &Path| cwd_of(other).is_some_and(|dir| same_dir(Path::new(&dir), cwd));
+    locate::newer_in_dir(path, there, works_there)
 }
 
 /// The quiet after which that Pi counts as gone.

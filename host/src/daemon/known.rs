@@ -58,12 +58,21 @@ impl Known {
     }
 
     /// What is known of the session with `id` at `path`. `is_at` says whether a path still holds the session with an id: one
-    /// whose path is another session's by now was moved away, as one whose path is nobody's.
-    pub(super) fn meet(&mut self, path: &Path, id: &str, file: FileId, is_at: impl Fn(&Path, &str) -> bool) -> Met {
+    /// whose path is another session's by now was moved away, as one whose path is nobody's. Where it was moved to tells
+    /// `is_elsewhere`, by the very file: what was copied from there may be met first.
+    pub(super) fn meet(
+        &mut self,
+        path: &Path,
+        id: &str,
+        file: FileId,
+        is_at: impl Fn(&Path, &str) -> bool,
+        is_elsewhere: impl Fn(FileId, &str) -> bool,
+    ) -> Met {
         if let Some((key, record)) = self.at(path).filter(|(_, record)| record.session_id == id) {
             return Met::Known(key, Box::new(record.clone()));
         }
-        let moved = |record: &SessionRecord| record.file == file || !is_at(&record.path, id);
+        let moved =
+            |record: &SessionRecord| record.file == file || !(is_at(&record.path, id) || is_elsewhere(record.file, id));
         if let Some((key, record)) = self.with_id(id).find(|(_, record)| moved(record)) {
             return Met::Known(key, Box::new(record.clone()));
         }
@@ -118,13 +127,19 @@ mod tests {
         let (file_a, file_b) = (FileId { dev: 1, ino: 1 }, FileId { dev: 1, ino: 2 });
         let mut known = Known::default();
         let is_at = |path: &Path, _: &str| path.exists();
-        assert_eq!(known.meet(&a, "x", file_a, is_at), Met::New);
-        assert_eq!(known.meet(&b, "x", file_b, is_at), Met::Copy);
-        assert_eq!(known.meet(&a, "x", file_a, is_at), Met::New, "it is still the first");
+        let nowhere = |_: FileId, _: &str| false;
+        assert_eq!(known.meet(&a, "x", file_a, is_at, nowhere), Met::New);
+        assert_eq!(known.meet(&b, "x", file_b, is_at, nowhere), Met::Copy);
+        assert_eq!(known.meet(&a, "x", file_a, is_at, nowhere), Met::New, "it is still the first");
         known.remember(SessionKey(1), &record(&a, "x", 1));
-        assert_eq!(known.meet(&b, "x", file_b, is_at), Met::Copy);
+        assert_eq!(known.meet(&b, "x", file_b, is_at, nowhere), Met::Copy);
         std::fs::remove_file(&a).expect("gone");
-        assert!(matches!(known.meet(&b, "x", file_b, is_at), Met::Known(SessionKey(1), _)), "it was moved");
+        assert_eq!(
+            known.meet(&b, "x", file_b, is_at, |file, _| file == file_a),
+            Met::Copy,
+            "of what was moved elsewhere"
+        );
+        assert!(matches!(known.meet(&b, "x", file_b, is_at, nowhere), Met::Known(SessionKey(1), _)), "it was moved");
     }
 
     /// It was copied elsewhere (so it is another file), and another session was put at its path.
@@ -134,10 +149,11 @@ mod tests {
         let (of_x, of_y) = (FileId { dev: 1, ino: 3 }, FileId { dev: 1, ino: 2 });
         let mut known = Known::default();
         known.remember(SessionKey(1), &record(path, "x", 1));
-        assert_eq!(known.meet(elsewhere, "x", of_x, |_, _| true), Met::Copy, "it is there still");
+        let nowhere = |_: FileId, _: &str| false;
+        assert_eq!(known.meet(elsewhere, "x", of_x, |_, _| true, nowhere), Met::Copy, "it is there still");
         let is_at = |_: &Path, id: &str| id == "y";
-        assert_eq!(known.meet(path, "y", of_y, is_at), Met::New);
-        assert!(matches!(known.meet(elsewhere, "x", of_x, is_at), Met::Known(SessionKey(1), _)));
+        assert_eq!(known.meet(path, "y", of_y, is_at, nowhere), Met::New);
+        assert!(matches!(known.meet(elsewhere, "x", of_x, is_at, nowhere), Met::Known(SessionKey(1), _)));
     }
 
     #[test]

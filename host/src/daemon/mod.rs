@@ -15,7 +15,7 @@ mod failures;
 pub mod feed;
 mod forked;
 mod handled;
-mod hold;
+pub mod hold;
 mod known;
 pub mod links;
 mod lost;

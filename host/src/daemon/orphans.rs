@@ -117,7 +117,7 @@ impl Session {
 
     /// A line of a graft: Pi wrote it if a bridge has the session, else we did.
     fn note_own_line(&mut self, world: &World, ix: EntryIx) -> Result<(), StepError> {
-        if !self.record.bridged.is_empty() {
+        if self.was_bridged {
             self.lineage.grafts.seen_from(&self.tree, ix);
             self.note_seen(ix);
             return Ok(());
@@ -186,7 +186,7 @@ impl Session {
 
     /// What is handed to Pi and has arrived whole is done, wherever Pi stands by now.
     fn take_whole(&mut self, world: &World) -> Result<(), StepError> {
-        let Some(receipt) = self.lineage.whole.take().filter(|_| !self.record.bridged.is_empty()) else {
+        let Some(receipt) = self.lineage.whole.take().filter(|_| self.was_bridged) else {
             return Ok(());
         };
         let is_it = |batch: &&Batch| batch.id == receipt.batch;

@@ -66,7 +66,7 @@ impl Session {
         branch: &Branch,
         batch: &Batch,
     ) -> Result<Option<Next>, StepError> {
-        self.record.bridged.clear();
+        self.forget_bridges();
         let place = self.place();
         let mtime = if locate::is_newest(&self.path) { Mtime::Move } else { Mtime::Keep };
         let mut direct =

@@ -115,6 +115,8 @@ pub struct Session {
     pub(super) made_for: Option<(AskId, String)>,
     /// Compactions that somebody at the command line waits for.
     pub(super) wishes: Vec<Wish>,
+    /// A bridge had it before this step: what is read is Pi's, also what was handed to it.
+    pub(super) was_bridged: bool,
     /// What its bridge is owed.
     pub(super) served: Served,
     /// How often what is pending could not be written.
@@ -182,7 +184,7 @@ impl Session {
         let met = world.meet(path, &header.id, reading.id());
         let (key, record) = match &met {
             Met::Known(key, record) if record.skipped > 0 && world.settings.is_fresh(path) => {
-                (Some(*key), SessionRecord { later: record.later.clone(), ..blank_record(path, &header.id, &reading) })
+                (Some(*key), begun_anew(record, blank_record(path, &header.id, &reading)))
             }
             Met::Known(key, record) => {
                 (Some(*key), SessionRecord { path: path.into(), file: reading.id(), ..(**record).clone() })
@@ -209,6 +211,7 @@ impl Session {
             wants_running: None,
             made_for: None,
             wishes: Vec::new(),
+            was_bridged: false,
             served: Served::default(),
             kept: Kept::default(),
             quiet: Quiet::begin(),
@@ -524,6 +527,15 @@ fn blank_record(path: &Path, id: &str, reading: &Reading) -> SessionRecord {
         lost_ms: None,
         copied_ms: None,
     }
+}
+
+/// A record that is read anew from its first line: who has the session open and how its grafts fared stays known, and what
+/// passed without a plugin comes by again.
+fn begun_anew(record: &SessionRecord, blank: SessionRecord) -> SessionRecord {
+    let mut standing = record.standing.clone();
+    standing.iter_mut().for_each(|standing| standing.owes = None);
+    let (later, bridged) = (record.later.clone(), record.bridged.clone());
+    SessionRecord { later, bridged, standing, grafts: record.grafts.clone(), lost_ms: record.lost_ms, ..blank }
 }
 
 /// Reads up to the header, and gives it with its line. `None` if the file is no session, or none yet: also one that goes on

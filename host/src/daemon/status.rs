@@ -10,7 +10,6 @@ use pi_session::json::Json;
 use crate::deliver::presence::Presence;
 use crate::deliver::process::UNSEEN;
 use crate::deliver::settle::State;
-use crate::files::locate;
 use crate::journal::{Batch, JournalError, Recorded};
 use crate::sandbox::Plugin;
 use crate::wire::control::{LogLine, PendingStatus, PluginStatus, SessionStatus, Status};
@@ -169,7 +168,7 @@ fn presence(
     let processes = world.processes();
     let cwd = cwd.map(Path::new);
     let there = cwd.map_or(0, |cwd| processes.in_dir(cwd));
-    let newer = if there > 0 { locate::newer_in_dir(path, there) } else { 0 };
+    let newer = cwd.map_or(0, |cwd| hold::newer_there(&processes, path, cwd));
     match processes.presence(cwd, newer) {
         Presence::Here => ("here", format!("{there} Pi in its directory, {newer} newer sessions there")),
         Presence::Absent => ("absent", "no Pi is seen in its directory".to_owned()),

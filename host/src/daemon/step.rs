@@ -104,6 +104,7 @@ impl Session {
     pub fn step(&mut self, world: &World, mut bell: Bell) -> Result<Next, StepError> {
         self.check_file()?;
         self.look_around(world);
+        self.note_arrivals(world, &bell)?;
         let first = self.read_to == 0;
         self.turn = Turn::new(bell.yields && self.may_be_late(&bell));
         if self.read_new(world)? | self.tail_changed() || first {
@@ -113,7 +114,7 @@ impl Session {
         self.quiet.looked();
         self.recover(world)?;
         self.watch_lost(world)?;
-        self.note_bridges(world, &bell)?;
+        self.note_departures(world, &bell)?;
         self.note_leaves(world, &bell.bridges)?;
         self.inherit(world)?;
         bell.lost.iter().for_each(|lost| self.lose(lost));
@@ -306,7 +307,7 @@ impl Session {
             return Ok(Some(BRIDGED));
         }
         // Whoever had a bridge here is gone: from now on the grafts are ours.
-        self.record.bridged.clear();
+        self.forget_bridges();
         let branch = Branch::of_leaf(&self.tree, self.source())?;
         let place = self.place();
         let mtime = if locate::is_newest(&self.path) { Mtime::Move } else { Mtime::Keep };

@@ -9,8 +9,8 @@ use std::time::{Duration, Instant, SystemTime, UNIX_EPOCH};
 use tracing::warn;
 
 use crate::deliver::presence::Processes;
-use crate::files::FileId;
 use crate::files::append::Disk;
+use crate::files::{FileId, locate};
 use crate::journal::{Batch, FailedRun, Journal, JournalError, Moved, RunRecord, SessionKey, SessionRecord};
 use crate::sandbox::Plugin;
 
@@ -227,7 +227,15 @@ impl World {
     /// What is known of the session with `id` at `path`.
     #[must_use]
     pub fn meet(&self, path: &Path, id: &str, file: FileId) -> Met {
-        self.known().meet(path, id, file, session::is_at)
+        self.known().meet(path, id, file, session::is_at, |file, id| self.is_below_a_root(file, id))
+    }
+
+    /// Whether this very file stands below a root, under whatever name, and is followed as the session with `id`. Costs a walk.
+    fn is_below_a_root(&self, file: FileId, id: &str) -> bool {
+        let real = self.settings.roots.iter().filter_map(|root| root.canonicalize().ok());
+        let mut found = real.flat_map(|root| locate::walk(&root, &mut |_, _| {}));
+        let is_followed = |path: &Path| (self.settings.by_path)(path) && session::is_at(path, id);
+        found.any(|found| FileId::of(&found.meta) == file && is_followed(&found.path))
     }
 
     /// What `look` makes of the record of the session last seen at `path`.

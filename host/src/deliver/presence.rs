@@ -56,8 +56,11 @@ impl Processes {
     }
 }
 
-fn same_dir(a: &Path, b: &Path) -> bool {
-    a == b || std::fs::canonicalize(b).is_ok_and(|b| a == b)
+/// Whether both are one directory, by whatever way each is named.
+#[must_use]
+pub fn same_dir(a: &Path, b: &Path) -> bool {
+    let real = |dir: &Path| std::fs::canonicalize(dir);
+    a == b || real(b).is_ok_and(|b| a == b || real(a).is_ok_and(|a| a == b))
 }
 
 fn look_in(proc: &Path) -> Processes {

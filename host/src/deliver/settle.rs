@@ -98,10 +98,10 @@ pub fn verdict(state: State, presence: Presence, quiet: Duration, times: &Times)
     }
 }
 
-/// The places of receipts and of what stands behind them.
+/// The places of receipts and of what is there of their drafts.
 fn graft_places(branch: &Branch) -> Result<Vec<std::ops::RangeInclusive<u32>>, BranchError> {
     let found = receipt::receipts(branch, None)?;
-    Ok(found.into_iter().map(|f| f.place..=f.place + f.receipt.entries).collect())
+    Ok(found.iter().map(receipt::Found::places).collect())
 }
 
 /// Whether a call of the last assistant message in the projection has no result behind it.

@@ -104,9 +104,9 @@ pub fn is_session_name(path: &Path) -> bool {
 }
 
 /// How many sessions of its directory are newer, by modification time (S13.3), counted up to `most`: so of 10,000 few are
-/// looked at, unless the session is itself among the newest.
+/// looked at, unless the session is itself among the newest. Only those count that `counts`, which is asked last.
 #[must_use]
-pub fn newer_in_dir(path: &Path, most: usize) -> usize {
+pub fn newer_in_dir(path: &Path, most: usize, counts: impl Fn(&Path) -> bool) -> usize {
     let modified = |meta: std::io::Result<Metadata>| meta.and_then(|meta| meta.modified()).ok();
     let (Some(dir), Some(own)) = (path.parent(), modified(std::fs::symlink_metadata(path))) else { return 0 };
     let newer = |other: &DirEntry| {
@@ -114,6 +114,7 @@ pub fn newer_in_dir(path: &Path, most: usize) -> usize {
         is_session_name(Path::new(&name))
             && Some(name.as_os_str()) != path.file_name()
             && modified(other.metadata()).is_some_and(|time| time > own)
+            && counts(&other.path())
     };
     std::fs::read_dir(dir).into_iter().flatten().flatten().filter(newer).take(most).count()
 }
@@ -121,5 +122,5 @@ pub fn newer_in_dir(path: &Path, most: usize) -> usize {
 /// Whether `path` is the newest session of its directory (S13.3).
 #[must_use]
 pub fn is_newest(path: &Path) -> bool {
-    newer_in_dir(path, 1) == 0
+    newer_in_dir(path, 1, |_| true) == 0
 }

@@ -15,12 +15,13 @@ use pi_session::undo::{self, HANDLER, Undo};
 
 use crate::config::{Config, duration_text};
 use crate::daemon::dispatch::batch_id;
+use crate::daemon::hold::newer_there;
 use crate::daemon::world::{now_ms, random};
 use crate::deliver::presence::Processes;
 use crate::deliver::settle::{self, Times, Verdict};
 use crate::files::append::Landed;
 use crate::files::network::network;
-use crate::files::{locate, shown};
+use crate::files::shown;
 
 use super::direct::{self, Attempt};
 use super::find::session_file;
@@ -163,8 +164,7 @@ fn verdict(args: &UndoArgs, opened: &Opened, times: &Times) -> Result<Verdict, F
     let processes = if args.closed { Processes::none() } else { Processes::look() };
     let cwd = opened.tree.header().and_then(|header| header.cwd.clone());
     let cwd = cwd.as_deref().map(Path::new);
-    let there = cwd.map_or(0, |cwd| processes.in_dir(cwd));
-    let newer = if there > 0 { locate::newer_in_dir(&opened.path, there) } else { 0 };
+    let newer = cwd.map_or(0, |cwd| newer_there(&processes, &opened.path, cwd));
     let modified = opened.reading.metadata()?.modified()?;
     // A time in the future is no reason to think that nobody writes.
     let quiet = modified.elapsed().unwrap_or_default();
