@@ -167,7 +167,7 @@ impl Branch {
         };
         let as_blocks = matches!(self.facts(entry.place).role, Role::Assistant | Role::ToolResult);
         let content = self.read(by, |edit| edited_content(edit, as_blocks))?;
-        Ok(own.iter().map(|message| splice::set(message, "content", &content)).collect())
+        Ok(own.iter().map(|message| with_content(message, content.as_deref())).collect())
     }
 
     fn own_messages(&self, place: u32) -> Result<Vec<String>, BranchError> {
@@ -268,12 +268,19 @@ fn compaction_messages([system, summary, before]: [Option<Json<'_>>; 3], time: &
     system.into_iter().chain([summary]).collect()
 }
 
-/// What an edit's content shows as: text for an assistant or tool result as one block (S7.2).
-fn edited_content(edit: Json<'_>, as_blocks: bool) -> String {
-    let content = edit.get("replacement").and_then(|r| r.get("content"));
-    let text = content.map_or_else(|| "null".into(), Json::to_text);
-    match content.map(Json::kind) {
-        Some(Kind::String) if as_blocks => format!("[{{\"type\":\"text\",\"text\":{text}}}]"),
+/// What an edit's content shows as: text for an assistant or tool result as one block (S7.2). None where there is none.
+fn edited_content(edit: Json<'_>, as_blocks: bool) -> Option<String> {
+    let content = edit.get("replacement")?.get("content")?;
+    let text = content.to_text();
+    Some(match content.kind() {
+        Kind::String if as_blocks => format!("[{{\"type\":\"text\",\"text\":{text}}}]"),
         _ => text.into_owned(),
+    })
+}
+
+fn with_content(message: &str, content: Option<&str>) -> String {
+    match content {
+        Some(content) => splice::set(message, "content", content),
+        None => splice::without(message, "content"),
     }
 }

@@ -80,8 +80,9 @@ fn compaction_facts(entry: &mut Entry, f: &Found<'_>) {
     entry.gives = true;
     entry.tokens = tokens(f.summary_units);
     if let Some(system) = f.system.as_deref().filter(|m| m.object) {
-        entry.has_system = true;
-        entry.more_tokens = tokens(message_chars(Role::System, system));
+        let role = system.role.and_then(Json::as_str).map_or(Role::Other, |role| Role::of(&role));
+        entry.has_system = role == Role::System;
+        entry.more_tokens = tokens(message_chars(role, system));
     }
 }
 

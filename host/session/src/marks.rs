@@ -5,7 +5,7 @@
 use crate::entry::{Entry, EntryKind, Replacement, Role, Stop};
 use crate::finding::Finding;
 use crate::json::{Json, Kind};
-use crate::walk::{Content, Found, Msg, Shape};
+use crate::walk::{Content, Found, Msg, Reported, Shape, Usage};
 
 /// What is found on a line, in the order of the table; most lines have nothing, and cost no memory.
 pub(crate) fn of(entry: &Entry, f: &Found<'_>) -> Vec<Finding> {
@@ -21,7 +21,7 @@ pub(crate) fn of(entry: &Entry, f: &Found<'_>) -> Vec<Finding> {
         EntryKind::BranchSummary => marks.branch_summary(f),
         EntryKind::ModelChange => marks.on(!(is_text(f.provider) && is_text(f.model)), Finding::ModelChange),
         EntryKind::ThinkingLevelChange => marks.on(!is_text(f.level), Finding::LevelChange),
-        EntryKind::Usage => marks.on(f.usage.is_bad() || f.usage.reported().is_none(), Finding::BadUsage),
+        EntryKind::Usage => marks.usage(f.usage, true),
         EntryKind::Label => marks.on(f.label.is_some_and(|l| l.is_truthy() && !is_text(Some(l))), Finding::LabelText),
         EntryKind::SessionInfo => {
             marks.on(f.name.is_some_and(|n| !n.is_null() && !is_text(Some(n))), Finding::NameText)
@@ -51,10 +51,24 @@ pub(crate) fn stops_context(finding: Finding) -> bool {
             | NestedCalls
             | NoSummary
             | CompactionSystem
+            | CompactionRole
+            | UsageNumber
             | BranchSummaryText
             | NoReplacement
             | ReplacementContent
     )
+}
+
+/// Whether Pi fails where it looks at every entry of a file (it lists the session, draws its footer, its tree), so that it
+/// does not matter whether the entry is in the context.
+pub(crate) fn stops_wherever_it_is(finding: Finding, entry: &Entry) -> bool {
+    use Finding::*;
+    match finding {
+        NoMessage | NullContent | BadUsage | UsageNumber | UsagePart | NameText | LabelText | BranchSummaryText
+        | NoCustomContent => true,
+        ContentType | NullBlock => matches!(entry.role, Role::User | Role::Assistant),
+        _ => false,
+    }
 }
 
 struct Marks(Vec<Finding>);
@@ -106,10 +120,18 @@ impl Marks {
     fn assistant(&mut self, entry: &Entry, m: &Msg<'_>) {
         self.content(&m.content, true);
         self.on(m.content.shape == Shape::Text, Finding::AssistantText);
-        self.on(m.usage.is_bad() || m.usage.reported().is_none(), Finding::BadUsage);
+        self.usage(m.usage, true);
         self.on(![m.api, m.provider, m.model].into_iter().all(is_filled), Finding::AssistantModel);
         let deferred = || m.stop.and_then(Json::as_str).as_deref() == Some("deferred");
         self.on(matches!(entry.stop, Stop::None | Stop::Other) && !deferred(), Finding::OddStop);
+    }
+
+    /// A usage that is to be added up; on a message of an assistant there must be one.
+    fn usage(&mut self, usage: Usage, must_be: bool) {
+        let reported = usage.reported();
+        self.on(usage.is_bad() || (must_be && reported.is_none()), Finding::BadUsage);
+        self.on(reported.is_some_and(Reported::is_odd), Finding::UsageNumber);
+        self.on(!usage.is_bad() && reported.is_some_and(Reported::is_partial), Finding::UsagePart);
     }
 
     fn tool_result(&mut self, m: &Msg<'_>) {
@@ -118,7 +140,7 @@ impl Marks {
         self.on(m.content.shape == Shape::Missing, Finding::NoContent);
         self.blocks(&m.content, false);
         self.on(m.content.shape == Shape::Text, Finding::ResultText);
-        self.on(m.usage.is_bad(), Finding::BadUsage);
+        self.usage(m.usage, false);
         let calls = m.nested.filter(|nested| nested.is_truthy()).and_then(|nested| nested.get("calls"));
         self.on(calls.is_some_and(|calls| !is_list_of_things(calls)), Finding::NestedCalls);
     }
@@ -127,9 +149,13 @@ impl Marks {
         self.on(m.content.shape == Shape::Wrong, Finding::ContentType);
         self.on(m.content.shape == Shape::Missing, Finding::NoContent);
         self.blocks(&m.content, false);
+        self.system_state(m);
+        self.on(m.replace, Finding::SystemReplace);
+    }
+
+    fn system_state(&mut self, m: &Msg<'_>) {
         self.on(!m.tool_lists.into_iter().flatten().all(is_list_of_things), Finding::SystemTools);
         self.on(m.odd_section, Finding::SystemSection);
-        self.on(m.replace, Finding::SystemReplace);
     }
 
     /// A message of an extension, as a message: Pi looks into its content without asking whether there is one.
@@ -148,20 +174,27 @@ impl Marks {
     }
 
     fn compaction(&mut self, f: &Found<'_>) {
-        self.on(f.usage.is_bad(), Finding::BadUsage);
+        self.usage(f.usage, false);
         self.on(!is_text(f.summary), Finding::NoSummary);
         self.on(is_text(f.summary) && f.summary_units == 0, Finding::EmptySummary);
         self.on(!f.tokens_before.is_some_and(|t| t.kind() == Kind::Number), Finding::TokensBefore);
-        let bad = |system: Msg<'_>| {
-            let content = system.content;
-            system.object
-                && (matches!(content.shape, Shape::Wrong | Shape::Missing) || content.odd.null || content.odd.text)
-        };
-        self.on(f.system.as_deref().copied().is_some_and(bad), Finding::CompactionSystem);
+        if let Some(system) = f.system.as_deref() {
+            self.checkpoint(system);
+        }
+    }
+
+    /// The `systemMessage` of a compaction, which Pi takes for whatever it says it is.
+    fn checkpoint(&mut self, system: &Msg<'_>) {
+        let is_system = system.role.and_then(Json::as_str).as_deref() == Some("system");
+        self.on(system.other || (system.object && !is_system), Finding::CompactionRole);
+        let content = system.content;
+        let bad = matches!(content.shape, Shape::Wrong | Shape::Missing) || content.odd.null || content.odd.text;
+        self.on(system.object && bad, Finding::CompactionSystem);
+        self.system_state(system);
     }
 
     fn branch_summary(&mut self, f: &Found<'_>) {
-        self.on(f.usage.is_bad(), Finding::BadUsage);
+        self.usage(f.usage, false);
         self.on(!is_text(f.summary), Finding::BranchSummaryText);
         self.on(is_text(f.summary) && f.summary_units == 0, Finding::EmptyBranchSummary);
     }
@@ -179,11 +212,13 @@ impl Marks {
     }
 }
 
-/// A list, as JavaScript walks it, of things that have members: not a number, an object, `true`, nor one with `null` in it.
+/// A list, as JavaScript walks it, of things that have members: not a number, an object, a text, `true`, nor one with
+/// `null` in it.
 fn is_list_of_things(value: Json<'_>) -> bool {
     match value.kind() {
         Kind::Array => !value.items().any(Json::is_null),
-        kind => matches!(kind, Kind::Null | Kind::String),
+        Kind::String => value.utf16_len() == 0,
+        kind => kind == Kind::Null,
     }
 }
 

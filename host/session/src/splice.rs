@@ -70,6 +70,17 @@ pub(crate) fn set(object: &str, name: &str, value: &str) -> String {
     out
 }
 
+/// The same object without `name`. What is no object stays as it is.
+pub(crate) fn without(object: &str, name: &str) -> String {
+    match Json::parse(object.as_bytes()) {
+        Ok(json) if object.starts_with('{') => {
+            let left = edit(object.as_bytes(), json, &[Change::Remove(name)]);
+            String::from_utf8_lossy(&left).into_owned()
+        }
+        _ => object.to_owned(),
+    }
+}
+
 /// What is to become of a member of an object.
 pub(crate) enum Change<'c> {
     /// It gets this value: where it stands (of duplicates the last, which counts), else at the end.

@@ -52,8 +52,9 @@ impl Replay {
         if message.get("replace").and_then(Json::as_bool) == Some(true) {
             *self = Replay { timestamp: self.timestamp.take(), ..Replay::default() };
         }
-        if self.timestamp.is_none() {
-            self.timestamp = message.get("timestamp").filter(|t| !t.is_null()).map(|t| t.to_text().into_owned());
+        // One that is `null` makes way for a later one, but counts as one (S5.1).
+        if self.timestamp.as_deref().is_none_or(|time| time == "null") {
+            self.timestamp = message.get("timestamp").map(|t| t.to_text().into_owned()).or(self.timestamp.take());
         }
         let text = message.get("content").map(content_text).unwrap_or_default();
         if !text.is_empty() {
@@ -84,7 +85,8 @@ impl Replay {
         let sections = self.sections_json();
         let tools = self.tools_json();
         let time = timestamp.map(|t| t.to_string());
-        let time = time.or_else(|| self.timestamp.clone()).unwrap_or_else(|| "0".to_owned());
+        let time =
+            time.or_else(|| self.timestamp.clone().filter(|time| time != "null")).unwrap_or_else(|| "0".to_owned());
         let mut members = vec![Member::text("role", "\"system\""), Member::text("content", &content)];
         members.extend(sections.as_deref().map(|s| Member::text("sections", s)));
         members.extend(tools.as_deref().map(|t| Member::text("toolsAdded", t)));

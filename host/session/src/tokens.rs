@@ -72,7 +72,7 @@ impl Branch {
         let facts = self.facts(entry.place);
         match facts.kind {
             EntryKind::Message if facts.role == Role::System => 0,
-            EntryKind::Compaction if entry.gives() => u64::from(facts.tokens),
+            EntryKind::Compaction if entry.gives() && facts.has_system => u64::from(facts.tokens),
             _ => self.shown_tokens(entry),
         }
     }

@@ -18,6 +18,7 @@ use crate::finding::Finding;
 use crate::header::{Header, Version};
 use crate::ids::Ids;
 use crate::json::{Json, Kind};
+use crate::marks;
 use crate::problem::{Problem, Problems};
 use crate::totals::Totals;
 use crate::walk::{self, Found, Line};
@@ -214,7 +215,7 @@ impl Tree {
         let id = match found.id.and_then(Json::as_str) {
             _ if self.version() == Version::V1 => Cow::Owned(self.fresh_old_id()),
             Some(id) if !id.is_empty() => id,
-            _ => return self.no_id(offset, Finding::NoId),
+            _ => return self.push_nameless(offset, found),
         };
         Pushed::Entry(self.push_entry(offset, len, &id, found))
     }
@@ -244,6 +245,19 @@ impl Tree {
         self.note_old_index(None);
         self.note(finding, offset, None);
         Pushed::NoId
+    }
+
+    /// An entry without an id: on no path, but Pi takes its label, its name and its usage all the same, and fails where it
+    /// looks at every entry of the file.
+    fn push_nameless(&mut self, offset: u64, found: &Found<'_>) -> Pushed {
+        let (mut entry, marks) = facts::facts(found, self.version() < Version::V3);
+        entry.line = self.lines;
+        entry.names = self.named_by(&entry, found);
+        for mark in marks.into_iter().filter(|mark| marks::stops_wherever_it_is(*mark, &entry)) {
+            self.note(mark, offset, None);
+        }
+        self.note_facts(&entry, found);
+        self.no_id(offset, Finding::NoId)
     }
 
     /// Ids of version 1 are given anew on reading; here by line number, so that they stay (S11.3).

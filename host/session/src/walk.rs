@@ -51,6 +51,8 @@ pub(crate) struct Found<'a> {
 #[derive(Clone, Copy, Default)]
 pub(crate) struct Msg<'a> {
     pub object: bool,
+    /// Something else stands in its place, which JavaScript holds to be true.
+    pub other: bool,
     pub role: Option<Json<'a>>,
     pub content: Content,
     pub stop: Option<Json<'a>>,
@@ -63,7 +65,7 @@ pub(crate) struct Msg<'a> {
     /// `toolsAdded` and `toolsRemoved`.
     pub tool_lists: [Option<Json<'a>>; 2],
     pub sections: u64,
-    /// A section that is neither text nor `null`.
+    /// A section that is neither text nor `null`, or sections that are a text or a list.
     pub odd_section: bool,
     /// `replace: true` (S5.1).
     pub replace: bool,
@@ -73,7 +75,7 @@ pub(crate) struct Msg<'a> {
     pub summary: Option<u64>,
 }
 
-/// The numbers of a `usage`, where they are numbers.
+/// The numbers of a `usage`: none where it is missing, no number (NaN) where it is something else.
 #[derive(Clone, Copy, Debug, Default, PartialEq)]
 pub(crate) struct Reported {
     pub total: Option<f64>,
@@ -90,6 +92,20 @@ impl Reported {
         let parts = || Some(self.input? + self.output? + self.cache_read? + self.cache_write?);
         let total = self.total.filter(|total| *total != 0.0).or_else(parts);
         total.filter(|total| *total > 0.0)
+    }
+
+    fn numbers(self) -> [Option<f64>; 6] {
+        [self.total, self.input, self.output, self.cache_read, self.cache_write, self.cost]
+    }
+
+    /// Something stands there that is no number, or one that has no end.
+    pub fn is_odd(self) -> bool {
+        self.numbers().into_iter().flatten().any(|number| !number.is_finite())
+    }
+
+    /// A number that Pi adds up is missing; the total is not one of those.
+    pub fn is_partial(self) -> bool {
+        self.numbers().into_iter().skip(1).any(|number| number.is_none())
     }
 }
 
@@ -119,7 +135,7 @@ pub(crate) struct Odd {
     pub text: bool,
     /// A thinking block whose thinking is none.
     pub thinking: bool,
-    /// A call without a text for its name, or without arguments.
+    /// A call without a text for its id or its name, or without arguments.
     pub call: bool,
     /// A type that is not known.
     pub unknown: bool,
@@ -316,7 +332,7 @@ fn top_slot<'f, 'a>(f: &'f mut Found<'a>, name: &[u8]) -> Option<&'f mut Option<
 fn message<'a>(scan: &mut Scan<'a>) -> Result<Msg<'a>, JsonError> {
     let mut m = Msg::default();
     if scan.peek() != Some(b'{') {
-        scan.value()?;
+        m.other = scan.value()?.is_truthy();
         return Ok(m);
     }
     m.object = true;
@@ -359,8 +375,12 @@ fn message_member<'a>(m: &mut Msg<'a>, name: &[u8], value: Json<'a>, units: u64)
     }
 }
 
-/// Of two sections with one name the last counts.
+/// Of two sections with one name the last counts. Of a text or a list JavaScript makes sections, too.
 fn sections(value: Json<'_>) -> (u64, bool) {
+    if value.kind() != JsonKind::Object {
+        let units = value.utf16_len() + value.items().map(|text| text.utf16_len()).sum::<u64>();
+        return (units, value.utf16_len() > 0 || value.items().next().is_some());
+    }
     let named: HashMap<_, _> = value.members().map(|(key, text)| (key.units(), text)).collect();
     // Numbers and `true` have no length for JavaScript to add, `0` and `false` are passed over.
     let is_odd = |text: &Json<'_>| text.is_truthy() && text.kind() != JsonKind::String;
@@ -383,7 +403,7 @@ fn usage(scan: &mut Scan<'_>) -> Result<Usage, JsonError> {
             b"cost" => {
                 let cost = scan.value()?;
                 has_cost = !cost.is_null();
-                r.cost = cost.get("total").and_then(Json::as_f64);
+                r.cost = cost.get("total").map(as_number);
             }
             _ => drop(scan.value()?),
         }
@@ -392,10 +412,18 @@ fn usage(scan: &mut Scan<'_>) -> Result<Usage, JsonError> {
     Ok(if has_cost { Usage::Fine(r) } else { Usage::Bad(Some(r)) })
 }
 
-/// A number as JavaScript adds it up: `null` is nothing.
 fn number(scan: &mut Scan<'_>) -> Result<Option<f64>, JsonError> {
-    let value = scan.value()?;
-    Ok(if value.is_null() { Some(0.0) } else { value.as_f64() })
+    scan.value().map(|value| Some(as_number(value)))
+}
+
+/// A number as JavaScript adds it up: `null` and `false` are nothing.
+fn as_number(value: Json<'_>) -> f64 {
+    match value.kind() {
+        JsonKind::Number => value.as_f64().unwrap_or(f64::NAN),
+        JsonKind::Null => 0.0,
+        JsonKind::Bool if value.as_bool() == Some(false) => 0.0,
+        _ => f64::NAN,
+    }
 }
 
 fn content(scan: &mut Scan<'_>) -> Result<Content, JsonError> {
@@ -427,12 +455,13 @@ fn block(c: &mut Content, scan: &mut Scan<'_>) -> Result<(), JsonError> {
         return Ok(());
     }
     let (mut kind, mut tool, mut arguments) = (None, None, None);
-    let [mut text, mut thinking] = [None; 2];
+    let [mut text, mut thinking, mut id] = [None; 3];
     scan.object(|key, scan| {
         match &*key.name() {
             b"type" => kind = Some(scan.value()?),
             b"text" => text = string(scan)?,
             b"thinking" => thinking = string(scan)?,
+            b"id" => id = string(scan)?,
             b"name" => tool = Some((scan.value()?, scan.units())),
             b"arguments" => arguments = Some(scan.written_and_member("path")?),
             _ => drop(scan.value()?),
@@ -454,7 +483,7 @@ fn block(c: &mut Content, scan: &mut Scan<'_>) -> Result<(), JsonError> {
             c.has_calls = true;
             c.odd.assistants = true;
             let name = tool.filter(|(name, _)| name.kind() == JsonKind::String);
-            c.odd.call |= name.is_none() || arguments.is_none();
+            c.odd.call |= id.is_none() || name.is_none() || arguments.is_none();
             c.calls += name.map_or(0, |(_, units)| units) + arguments.map_or(0, |(written, _)| written);
             scan.note_file(FileOf::of(name.map(|(name, _)| name), arguments.and_then(|(_, path)| path)));
         }

@@ -9,6 +9,12 @@
 //! {"type":"session", … }                      a line as it stands
 //! ```
 
+mod nameless;
+mod usages;
+
+use nameless::NAMELESS;
+use usages::USAGES;
+
 /// A session with something wrong.
 pub struct Fault {
     /// The names of all that is to be found.
@@ -45,13 +51,14 @@ fn entry(kind: &str, id: &str, parent: &str, fields: &str) -> String {
 
 /// All of them.
 pub fn all() -> Vec<Fault> {
-    let drawn = [ENTRIES, MESSAGES, BLOCKS, SYSTEMS, CUSTOMS, COMPACTIONS, EDITS, SMALL, CALLS, GRAFTS].concat();
+    let drawn =
+        [ENTRIES, MESSAGES, USAGES, BLOCKS, SYSTEMS, CUSTOMS, COMPACTIONS, EDITS, SMALL, CALLS, GRAFTS].concat();
     let drawn = drawn.into_iter().map(|(findings, lines, pi)| {
         let mut session = LINES.join("\n") + "\n";
         draw(lines, &mut session);
         (findings, session.into_bytes(), pi)
     });
-    let files = FILES.iter().map(|(findings, text, pi)| (*findings, whole(text), *pi));
+    let files = FILES.iter().chain(NAMELESS).map(|(findings, text, pi)| (*findings, whole(text), *pi));
     let all = drawn.chain(files).chain([bad_utf8(), far_header(0)]);
     all.map(|(findings, session, pi)| Fault { findings: findings.split(' ').collect(), session, pi }).collect()
 }
@@ -241,16 +248,6 @@ const MESSAGES: &[Scene] = &[
         "| user: hello / assistant: answer / assistant: call c / tool: (no tool output)",
     ),
     (
-        "bad-usage",
-        r#"x message "role":"assistant","content":[],"api":"a","provider":"p","model":"m","stopReason":"stop""#,
-        "footer throws | user: hello / assistant: answer",
-    ),
-    (
-        "bad-usage",
-        r#"x message "role":"assistant","content":[],"api":"a","provider":"p","model":"m","usage":{"input":1},"stopReason":"stop""#,
-        "footer throws | user: hello / assistant: answer",
-    ),
-    (
         "assistant-model",
         r#"x message "role":"assistant","content":[],"usage":{"input":0,"output":0,"cacheRead":0,"cacheWrite":0,"cost":{"total":0}},"stopReason":"stop""#,
         "| user: hello / assistant: answer",
@@ -310,6 +307,11 @@ const BLOCKS: &[Scene] = &[
         "tokens throws, plan throws | user: hello / assistant: answer / assistant: call c / tool: No result provided",
     ),
     (
+        "call-block",
+        r#"x message "role":"assistant","content":[{"type":"toolCall","id":7,"name":"read","arguments":{}}],$by"#,
+        "send throws | user / assistant / assistant",
+    ),
+    (
         "call-block call-open",
         r#"x message "role":"assistant","content":[{"type":"toolCall","id":"c","name":"read"}],$by"#,
         "tokens throws, plan throws | user: hello / assistant: answer / assistant: call c / tool: No result provided",
@@ -326,6 +328,16 @@ const SYSTEMS: &[Scene] = &[
         "system-tools",
         r#"x message "role":"system","content":"","toolsRemoved":[null]"#,
         "tokens throws, plan throws, send throws | user / assistant / system",
+    ),
+    (
+        "system-tools",
+        r#"x message "role":"system","content":"c","toolsAdded":"read""#,
+        "| system: c / user: hello / assistant: answer",
+    ),
+    (
+        "system-section",
+        r#"x message "role":"system","content":"c","sections":"ab""#,
+        "| system: c a b / user: hello / assistant: answer",
     ),
     (
         "system-section",
@@ -409,6 +421,26 @@ const COMPACTIONS: &[Scene] = &[
         "compaction-system",
         r#"x compaction "summary":"S","firstKeptEntryId":"u1","tokensBefore":5,"systemMessage":{"role":"system","content":5}"#,
         "tokens throws, send throws | system / compactionSummary / user / assistant",
+    ),
+    (
+        "system-tools",
+        r#"x compaction "summary":"S","firstKeptEntryId":"u1","tokensBefore":5,"systemMessage":{"role":"system","content":"","toolsAdded":5}"#,
+        "tokens throws, send throws | system / compactionSummary / user / assistant",
+    ),
+    (
+        "system-section",
+        r#"x compaction "summary":"S","firstKeptEntryId":"u1","tokensBefore":5,"systemMessage":{"role":"system","content":"c","sections":{"a":5},"timestamp":1}"#,
+        "tokens NaN | system: c / user: (summary) S / user: hello / assistant: answer",
+    ),
+    (
+        "compaction-role",
+        r#"x compaction "summary":"S","firstKeptEntryId":"u1","tokensBefore":5,"systemMessage":{"role":"user","content":"c","timestamp":1}"#,
+        "| user: c / user: (summary) S / user: hello / assistant: answer",
+    ),
+    (
+        "compaction-role",
+        r#"x compaction "summary":"S","firstKeptEntryId":"u1","tokensBefore":5,"systemMessage":"c""#,
+        "| user: (summary) S / user: hello / assistant: answer",
     ),
     (
         "bad-usage",

@@ -4,6 +4,7 @@
 mod entry;
 mod message;
 pub mod value;
+mod wild;
 
 use value::Rng;
 
@@ -12,24 +13,27 @@ pub fn session(seed: u64) -> Vec<u8> {
     chosen(&mut Rng::new(seed))
 }
 
+/// The same with values of the wrong type, members that are missing or there twice, in any place.
+pub fn wild(seed: u64) -> Vec<u8> {
+    let mut rng = Rng::new(!seed);
+    let chance = rng.pick(&[3, 10, 10, 30, 100]);
+    wild::wilder(&session(seed), &mut rng, chance)
+}
+
+/// The same of a sound and short session, so that some of them still are valid.
+pub fn gently_wild(seed: u64) -> Vec<u8> {
+    let mut maker = Maker::new(Rng::new(seed));
+    (maker.odd, maker.rng.odd) = (0, 0);
+    let session = maker.session(&[1, 2, 5, 10]);
+    wild::wilder(&session, &mut Rng::new(!seed), 10)
+}
+
 /// The session file that these choices make.
 pub fn chosen(rng: &mut Rng) -> Vec<u8> {
     let mut maker = Maker::new(std::mem::replace(rng, Rng::new(0)));
-    maker.header();
-    let entries = maker.rng.pick(&[0, 1, 2, 5, 10, 20, 40, 80, 200]);
-    for _ in 0..entries {
-        maker.between_lines();
-        match maker.rng.per_mille(8) {
-            true => maker.recovery(),
-            false => maker.entry(),
-        }
-    }
-    if maker.rng.per_mille(250) {
-        maker.recovery();
-    }
-    maker.ending();
+    let session = maker.session(&[0, 1, 2, 5, 10, 20, 40, 80, 200]);
     *rng = maker.rng;
-    maker.out
+    session
 }
 
 /// An entry that was made.
@@ -73,6 +77,23 @@ impl Maker {
         let version = rng.pick(&[3, 3, 3, 3, 3, 3, 2, 1]);
         rng.odd = odd;
         Maker { rng, out: Vec::new(), made: Vec::new(), leaf: None, version, clock: 1_767_225_600_000, odd, lines: 0 }
+    }
+
+    /// A whole file with one of these numbers of entries.
+    fn session(&mut self, entries: &[u32]) -> Vec<u8> {
+        self.header();
+        for _ in 0..self.rng.pick(entries) {
+            self.between_lines();
+            match self.rng.per_mille(8) {
+                true => self.recovery(),
+                false => self.entry(),
+            }
+        }
+        if self.rng.per_mille(250) {
+            self.recovery();
+        }
+        self.ending();
+        std::mem::take(&mut self.out)
     }
 
     fn oddly(&mut self) -> bool {
