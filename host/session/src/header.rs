@@ -41,6 +41,13 @@ fn js_number(value: Json<'_>) -> f64 {
             let text = value.as_str().unwrap_or_default();
             if text.trim().is_empty() { 0.0 } else { text.trim().parse().unwrap_or(f64::NAN) }
         }
+        // A list is the text of its items to JavaScript: of none, or of one that is nothing, that is no text.
+        Kind::Array => match (value.items().next(), value.items().nth(1)) {
+            (None, _) => 0.0,
+            (Some(only), None) if only.is_null() => 0.0,
+            (Some(only), None) if only.kind() != Kind::Bool => js_number(only),
+            _ => f64::NAN,
+        },
         _ => f64::NAN,
     }
 }

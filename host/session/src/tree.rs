@@ -227,6 +227,9 @@ impl Tree {
         };
         let header = Header::new(&id, found);
         self.note_header(offset, offset + u64::from(len), &header);
+        if found.broken_header {
+            self.note(Finding::HeaderReturn, offset, None);
+        }
         self.status = Status::Session;
         self.header = Some(header);
         self.note_old_index(None);

@@ -173,6 +173,28 @@ fn many_names_and_many_edits_cost_no_more_than_their_number() {
 }
 
 #[test]
+fn a_message_of_many_calls_costs_no_more_than_their_number() {
+    let count = 200_000;
+    let calls: Vec<_> =
+        (0..count).map(|n| format!(r#"{{"type":"toolCall","id":"c{n}","name":"run","arguments":{{}}}}"#)).collect();
+    let mut text = format!(
+        "{HEADER}{{\"type\":\"message\",\"id\":\"m\",\"parentId\":null,\"message\":{{\"role\":\"assistant\",\"content\":[{}]}}}}\n",
+        calls.join(",")
+    );
+    for n in 0..count {
+        let parent = if n == 0 { "m".to_owned() } else { format!("r{}", n - 1) };
+        text += &format!(
+            "{{\"type\":\"message\",\"id\":\"r{n}\",\"parentId\":\"{parent}\",\"message\":{{\"role\":\"toolResult\",\"toolCallId\":\"c{n}\",\"content\":[]}}}}\n"
+        );
+    }
+    let (tree, source) = (Arc::new(Tree::from_bytes(text.as_bytes())), Arc::new(text.into_bytes()));
+    within(Duration::from_secs(20), "pairing calls and results", || {
+        let found = pi_session::check::check(&tree, source).expect("memory can be read");
+        assert!(!found.problems.iter().any(|problem| problem.message.contains("call")));
+    });
+}
+
+#[test]
 fn of_a_file_of_garbage_not_every_problem_is_kept() {
     let text = format!("{HEADER}{}", "x\n".repeat(200_000));
     let tree = ask_everything(text.as_bytes());

@@ -36,6 +36,17 @@ fn labels_and_names_are_set_and_cleared() {
     assert_eq!(tree.name(), None);
 }
 
+/// Pi keeps such an entry where nothing can hang on it (S2.2), but looks at it wherever it looks at all of the file.
+#[test]
+fn what_an_entry_without_an_id_says_of_the_session_counts() {
+    let mut tree = Tree::from_bytes(SESSION.as_bytes());
+    tree.push(0, br#"{"type":"label","parentId":"a","targetId":"u","label":"again"}"#);
+    tree.push(0, br#"{"type":"session_info","id":7,"parentId":"a","name":"new"}"#);
+    tree.push(0, br#"{"type":"usage","id":"","parentId":"a","kind":"k","usage":{"input":6,"cost":{"total":1}}}"#);
+    assert_eq!((tree.label("u"), tree.name()), (Some("again"), Some("new")));
+    assert_eq!((tree.totals().all.input, tree.totals().all.cost), (120.0, 2.75));
+}
+
 #[test]
 fn what_was_paid_for_is_told_by_day_and_entry_by_entry() {
     let mut tree = Tree::from_bytes(b"{\"type\":\"session\",\"version\":3,\"id\":\"s\"}\n");

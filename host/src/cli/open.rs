@@ -74,7 +74,13 @@ impl Opened {
     /// # Errors
     /// [`Failure::Problem`] if it is none.
     pub fn if_session(self) -> Result<Opened, Failure> {
-        if self.tree.status() == Status::NotASession {
+        let begins = match self.tree.status() {
+            Status::Session => true,
+            // A file of nothing that means anything is not opened by Pi either.
+            Status::NotBegun => self.place.is_empty(),
+            Status::NotASession => false,
+        };
+        if !begins {
             let path = shown(&self.path);
             return Err(Failure::Problem(format!("{path}: S2.3: no Pi session: it does not begin with a header")));
         }

@@ -56,6 +56,12 @@ impl Place {
         Place { file, len, last: None }
     }
 
+    /// Whether nothing stands in it.
+    #[must_use]
+    pub fn is_empty(&self) -> bool {
+        self.len == 0
+    }
+
     /// Whether the file's last line is known to lack its `\n`, so that what is appended begins with one (S2.4).
     #[must_use]
     pub fn lacks_end(&self) -> bool {

@@ -3,6 +3,8 @@
 //! A result counts only before the next message of anybody else: what comes later Pi has answered by itself. A call in a
 //! message that failed or was aborted is not sent, and needs no answer. System messages may stand anywhere.
 
+use std::collections::HashMap;
+
 use super::Check;
 use crate::branch::{Branch, BranchError};
 use crate::context::ContextEntry;
@@ -17,6 +19,27 @@ struct Waiting {
     place: u32,
     /// Ids of its calls, and whether each has its result.
     calls: Vec<(String, bool)>,
+    /// Where among them those of an id stand that have none yet, the first of them last.
+    open: HashMap<String, Vec<usize>>,
+}
+
+impl Waiting {
+    fn of(place: u32, calls: Vec<String>) -> Waiting {
+        let mut open = HashMap::<String, Vec<usize>>::new();
+        for (at, call) in calls.iter().enumerate().rev() {
+            open.entry(call.clone()).or_default().push(at);
+        }
+        Waiting { place, calls: calls.into_iter().map(|call| (call, false)).collect(), open }
+    }
+
+    /// Whether one waited for this result.
+    fn answer(&mut self, call: &str) -> bool {
+        let at = self.open.get_mut(call).and_then(Vec::pop);
+        if let Some(at) = at {
+            self.calls[at].1 = true;
+        }
+        at.is_some()
+    }
 }
 
 impl Check<'_> {
@@ -50,15 +73,12 @@ impl Check<'_> {
 
     fn result(&mut self, branch: &Branch, place: u32, waiting: &mut Waiting) -> Result<(), BranchError> {
         let call = branch.call_of_result(place)?;
-        let found = waiting.calls.iter_mut().find(|(id, answered)| Some(id) == call.as_ref() && !answered);
-        match found {
-            Some((_, answered)) => *answered = true,
-            None => {
-                if let Some(ix) = branch.entry_at(place) {
-                    let call = call.map_or_else(|| "it names no call".to_owned(), |call| format!("{call:?}"));
-                    self.note_as(Finding::ResultAlone, ix, format!("{}: {call}", Finding::ResultAlone.what()));
-                }
-            }
+        if call.as_ref().is_some_and(|call| waiting.answer(call)) {
+            return Ok(());
+        }
+        if let Some(ix) = branch.entry_at(place) {
+            let call = call.map_or_else(|| "it names no call".to_owned(), |call| format!("{call:?}"));
+            self.note_as(Finding::ResultAlone, ix, format!("{}: {call}", Finding::ResultAlone.what()));
         }
         Ok(())
     }
@@ -68,5 +88,5 @@ fn calls_of(branch: &Branch, entry: &ContextEntry, cache: &mut EndsCache) -> Res
     let place = entry.place;
     let is_sent = !matches!(branch.facts(place).stop, Stop::Error | Stop::Aborted);
     let calls = if is_sent { cache.calls(branch, place, entry.shown)? } else { Vec::new() };
-    Ok(Waiting { place, calls: calls.into_iter().map(|call| (call, false)).collect() })
+    Ok(Waiting::of(place, calls))
 }

@@ -116,6 +116,11 @@ const FILES: &[Scene] = &[
     ("no-header", "\n", "open throws, list missing |"),
     ("empty-file", "", "list missing, changed ended |"),
     (
+        "header-return",
+        "{\"type\":\"session\",\r\"version\":3,\"id\":\"s\",\"timestamp\":\"2026-01-01T00:00:00.000Z\",\"cwd\":\"/\"}\r\n$u\n$a\n",
+        "list missing | user: hello / assistant: answer",
+    ),
+    (
         "header-field",
         "{\"type\":\"session\",\"version\":3,\"id\":\"s\"}\n$u\n$a\n",
         "| user: hello / assistant: answer",
@@ -308,7 +313,7 @@ const BLOCKS: &[Scene] = &[
     ),
     (
         "call-block",
-        r#"x message "role":"assistant","content":[{"type":"toolCall","id":7,"name":"read","arguments":{}}],$by"#,
+        r#"x message "role":"assistant","content":[{"type":"toolCall","id":7,"name":"read","arguments":{}}],"api":"a","provider":"q","model":"n","usage":{"input":0,"output":0,"cacheRead":0,"cacheWrite":0,"cost":{"total":0}},"stopReason":"toolUse""#,
         "send throws | user / assistant / assistant",
     ),
     (

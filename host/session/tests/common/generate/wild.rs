@@ -78,6 +78,10 @@ const WILD: &[&str] = &[
     "{\"a\":1,\"a\":2}",
 ];
 
+/// What may stand in place of a time.
+const TIMES: &[&str] =
+    &["null", "true", "false", "0", "-1", "7.5", "1e400", "8640000000000001", "\"\"", "\"x\"", "{}", "{\"toJSON\":1}"];
+
 /// Names that a member may have in place of its own, or besides.
 const NAMES: &[&str] = &[
     "type",
@@ -148,6 +152,15 @@ impl Wild<'_> {
         self.out.extend_from_slice(value.as_bytes());
     }
 
+    /// A member of this name. A time is none of those that JavaScript reads and we mean not to (S4.1).
+    fn wild_member(&mut self, key: &[u8]) {
+        self.named(key);
+        match key {
+            b"timestamp" => self.out.extend_from_slice(self.rng.pick(TIMES).as_bytes()),
+            _ => self.wild(),
+        }
+    }
+
     fn value(&mut self, json: Json<'_>) {
         match json.kind() {
             Kind::Object => self.object(json),
@@ -194,8 +207,7 @@ impl Wild<'_> {
                 self.value(value);
             }
             2 => {
-                self.named(key);
-                self.wild();
+                self.wild_member(key);
                 self.out.push(b',');
                 self.named(key);
                 self.value(value);
@@ -205,13 +217,9 @@ impl Wild<'_> {
                 self.value(value);
                 let name = self.rng.pick(NAMES);
                 self.out.push(b',');
-                self.named(name.as_bytes());
-                self.wild();
+                self.wild_member(name.as_bytes());
             }
-            4..7 => {
-                self.named(key);
-                self.wild();
-            }
+            4..7 => self.wild_member(key),
             _ => {
                 self.named(key);
                 self.value(value);
