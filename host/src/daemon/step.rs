@@ -146,7 +146,8 @@ impl Session {
     /// Whether nobody waits for all of this step, and nothing in it hangs on the whole file.
     fn may_be_late(&self, bell: &Bell) -> bool {
         let asked = !bell.asks.is_empty() || !bell.wishes.is_empty();
-        !asked && !self.is_waited_for() && !self.is_asked() && self.intents.is_empty()
+        // What a Pi wrote before it left is told from what comes later by having been read before that is noted.
+        !asked && bell.left.is_empty() && !self.is_waited_for() && !self.is_asked() && self.intents.is_empty()
     }
 
     /// Reads what arrived and runs the plugins on it.
