@@ -189,3 +189,15 @@ fn people_read_the_same_in_a_few_lines() {
         assert!(told.contains(part), "{part}: {told}");
     }
 }
+
+#[test]
+fn clock_and_randomness_are_the_entrys_own_and_the_same_each_time() {
+    let home = Home::new();
+    let script = json!({ "needs": ["append:custom"], "on": ["message:user"], "entry": [{ "chance": "chance" }] });
+    let lines = [json!({"user":"hi"}), json!({"user":"again"})];
+    let (report, _) = try_it(&home, script.clone(), &lines, &[]);
+    let seen: Vec<_> = proposed(&report).into_iter().map(|(_, draft, _)| draft["data"].clone()).collect();
+    assert_eq!((&seen[0][0], &seen[1][0]), (&json!(1_767_225_600_000_u64), &json!(1_767_225_601_000_u64)), "{report}");
+    assert!(seen[0][1] != seen[1][1] && seen[0][1] != seen[0][2], "{report}");
+    assert_eq!(try_it(&home, script, &lines, &[]).0, report, "a run is a function of its session");
+}

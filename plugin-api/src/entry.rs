@@ -32,6 +32,8 @@ pub struct Entry {
     pub first_kept_entry_id: Option<String>,
     /// Of `context_edit`.
     pub target_id: Option<String>,
+    /// Of `context_edit`: what stands in place of the content; none omits the entry.
+    pub replacement: Option<Json>,
     /// Of `compaction`, `branch_summary` and `custom_message`.
     pub details: Option<Json>,
 }

@@ -26,7 +26,7 @@ macro_rules! export {
                 }
 
                 fn on_entry(config: Text) -> Answer<()> {
-                    $crate::on_entry::<$plugin>(&config)
+                    $crate::on_entry::<$plugin>(env!("CARGO_PKG_NAME"), &config)
                 }
 
                 fn on_settled(
@@ -36,7 +36,7 @@ macro_rules! export {
                     instructions: ::core::option::Option<Text>,
                 ) -> Answer<()> {
                     let settled = $crate::Settled { reason, notes, instructions };
-                    $crate::on_settled::<$plugin>(&config, &settled)
+                    $crate::on_settled::<$plugin>(env!("CARGO_PKG_NAME"), &config, &settled)
                 }
             }
 
@@ -52,15 +52,15 @@ pub fn describe<P: Plugin>(config: &str) -> Result<Description, String> {
 }
 
 /// The export `on-entry`.
-pub fn on_entry<P: Plugin>(config: &str) -> Result<(), String> {
+pub fn on_entry<P: Plugin>(name: &'static str, config: &str) -> Result<(), String> {
     say_why_on_panic();
-    text(config_of(config).and_then(|config| P::on_entry(&config, &Run::here())))
+    text(config_of(config).and_then(|config| P::on_entry(&config, &Run::here(name))))
 }
 
 /// The export `on-settled`.
-pub fn on_settled<P: Plugin>(config: &str, settled: &Settled) -> Result<(), String> {
+pub fn on_settled<P: Plugin>(name: &'static str, config: &str, settled: &Settled) -> Result<(), String> {
     say_why_on_panic();
-    text(config_of(config).and_then(|config| P::on_settled(&config, &Run::here(), settled)))
+    text(config_of(config).and_then(|config| P::on_settled(&config, &Run::here(name), settled)))
 }
 
 fn config_of<T: DeserializeOwned>(config: &str) -> Result<T> {

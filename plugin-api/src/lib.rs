@@ -38,7 +38,10 @@ mod export;
 mod host;
 mod json;
 mod pages;
+mod random;
 mod run;
+#[cfg(not(target_family = "wasm"))]
+mod scene;
 #[cfg(not(target_family = "wasm"))]
 pub mod testing;
 
@@ -52,6 +55,7 @@ pub use export::{describe, on_entry, on_settled};
 pub use host::{Host, Level};
 pub use json::Json;
 pub use pages::Entries;
+pub use random::Random;
 pub use run::{Reason, Run, Settled};
 pub use {serde, serde_json};
 

@@ -3,7 +3,7 @@ use serde::Serialize;
 
 use crate::host::Imports;
 use crate::{Answer, Compaction, CustomMessage, Edit, Entries, Entry, Error, Host, Info, Json, Level};
-use crate::{Plan, Refusal, Result, Tokens, json};
+use crate::{Plan, Random, Refusal, Result, Tokens, json};
 
 /// Entries in a page: enough to make the calls few, little enough to throw away.
 const PAGE: u32 = 64;
@@ -14,6 +14,8 @@ const PIECE: u32 = 65_536;
 #[derive(Clone, Copy)]
 pub struct Run<'a> {
     host: &'a dyn Host,
+    /// The plugin's package, which keeps its randomness apart from other plugins'.
+    plugin: &'static str,
 }
 
 /// Why `on_settled` is called.
@@ -55,8 +57,8 @@ impl Settled {
 
 impl Run<'static> {
     /// The run that this component was called for.
-    pub(crate) fn here() -> Self {
-        Self { host: &Imports }
+    pub(crate) fn here(plugin: &'static str) -> Self {
+        Self { host: &Imports, plugin }
     }
 }
 
@@ -65,13 +67,25 @@ impl<'a> Run<'a> {
     /// A run on another host, for a plugin's own tests.
     #[must_use]
     pub fn on(host: &'a dyn Host) -> Self {
-        Self { host }
+        Self { host, plugin: "" }
     }
 
     /// The entry that woke this run; in `on_settled` the last entry in the file.
     #[must_use]
     pub fn trigger(&self) -> Info {
         self.host.trigger()
+    }
+
+    /// The time of this run, Unix milliseconds: its trigger's, or 0 if that has none. There is no other clock.
+    #[must_use]
+    pub fn now_ms(&self) -> i64 {
+        self.trigger().time_ms.unwrap_or(0)
+    }
+
+    /// This run's randomness, from its beginning: the same for the same session, trigger and plugin.
+    #[must_use]
+    pub fn random(&self) -> Random {
+        Random::of(&[&self.host.header(), self.trigger().id.as_deref().unwrap_or_default(), self.plugin])
     }
 
     /// The newest entry, be it pending.

@@ -1,5 +1,8 @@
-//! A host in memory, for a plugin's own unit tests. It judges nothing: what the real host would refuse, it takes.
+//! For a plugin's own tests: a [`Scene`] runs it in the real host; [`FakeHost`] is a host in memory, for the parts of it. That
+//! one judges nothing: what the real host would refuse, it takes.
 use std::cell::RefCell;
+
+pub use crate::scene::{Asked, Failed, Logged, Ran, Refused, Scene, SceneError, Seen, Shown};
 
 use crate::{
     Answer, Compaction, CustomMessage, Edit, Entry, Host, Info, Json, Level, Page, Piece, Plan, Refusal, Tokens,

@@ -1,15 +1,19 @@
 // Builds and tests a plugin in the folder it is called in:
 //
 //   node sdk/tool.mjs build     src/plugin.ts to NAME.wasm, a component without WASI
-//   node sdk/tool.mjs test      checks the types, then runs test/*.test.ts with Node's own test runner
+//   node sdk/tool.mjs test      checks the types, then runs test/*.test.ts with Node's own test runner; if one of them plays
+//                               scenes in the real host, the component is built first, unless it is that of these sources
 import { spawnSync } from "node:child_process";
-import { existsSync, mkdirSync, readFileSync, readdirSync, renameSync, rmSync, writeFileSync } from "node:fs";
+import { copyFileSync, existsSync, mkdirSync, readFileSync, readdirSync, renameSync, rmSync, writeFileSync } from "node:fs";
 import { createRequire } from "node:module";
 import { dirname, join, resolve } from "node:path";
 import { fileURLToPath } from "node:url";
 
 const sdk = dirname(fileURLToPath(import.meta.url));
 const out = "build";
+/** The bundle that a component is made of, and that of the component that is there. */
+const bundled = join(out, "stdin.js");
+const made = join(out, "made.js");
 
 /** A package that `npm install` brings; said in one line if it did not. */
 async function load(name) {
@@ -24,27 +28,44 @@ async function load(name) {
 async function bundle(options) {
   const esbuild = await load("esbuild");
   const common = { bundle: true, format: "esm", target: "es2022", outdir: out, logLevel: "warning" };
-  await esbuild.build({ ...common, ...options });
+  return esbuild.build({ ...common, ...options });
 }
 
+const component = () => `${JSON.parse(readFileSync("package.json", "utf8")).name}.wasm`;
+
 async function build() {
-  const { componentize } = await load("@bytecodealliance/componentize-js");
-  const { name } = JSON.parse(readFileSync("package.json", "utf8"));
+  await bundleComponent();
+  await componentizeBundle();
+}
+
+async function bundleComponent() {
   const contents =
     `import plugin from ${JSON.stringify(resolve("src/plugin.ts"))};\n` +
     `import { handlerOf } from ${JSON.stringify(join(sdk, "src/component.ts"))};\n` +
     `export const handler = handlerOf(plugin);\n`;
   const stdin = { contents, resolveDir: process.cwd(), sourcefile: "component.ts" };
   await bundle({ stdin, external: ["pi-graft:*"], platform: "neutral" });
+}
+
+async function componentizeBundle() {
+  const { componentize } = await load("@bytecodealliance/componentize-js");
   // Every feature that would need WASI is off: the host has none.
   const disableFeatures = ["random", "stdio", "clocks", "http", "fetch-event"];
   const witPath = [join(sdk, "wit"), join(sdk, "../wit")].find(existsSync);
-  const made = await componentize({ sourcePath: join(out, "stdin.js"), witPath, worldName: "plugin", disableFeatures });
+  const { component: bytes } = await componentize({ sourcePath: bundled, witPath, worldName: "plugin", disableFeatures });
   // Beside first, then renamed over: a daemon may have the old one in use, and a build may be killed.
-  const whole = join(out, `${name}.wasm`);
-  writeFileSync(whole, made.component);
-  renameSync(whole, `${name}.wasm`);
-  console.log(`${name}.wasm: ${made.component.length} bytes`);
+  const whole = join(out, component());
+  writeFileSync(whole, bytes);
+  renameSync(whole, component());
+  copyFileSync(bundled, made);
+  console.log(`${component()}: ${bytes.length} bytes`);
+}
+
+/** Half a minute is spared where nothing has changed. */
+async function buildIfChanged() {
+  await bundleComponent();
+  const isMade = existsSync(component()) && existsSync(made) && readFileSync(made).equals(readFileSync(bundled));
+  if (!isMade) await componentizeBundle();
 }
 
 async function test() {
@@ -53,7 +74,9 @@ async function test() {
   rmSync(join(out, "test"), { recursive: true, force: true });
   mkdirSync(join(out, "test"), { recursive: true });
   const entryPoints = tests.map((name) => join("test", name));
-  await bundle({ entryPoints, outdir: join(out, "test"), platform: "node", outExtension: { ".js": ".mjs" } });
+  const options = { entryPoints, outdir: join(out, "test"), platform: "node", outExtension: { ".js": ".mjs" }, metafile: true };
+  const { metafile } = await bundle(options);
+  if (Object.keys(metafile.inputs).some((input) => /\bsrc\/scene\.ts$/.test(input))) await buildIfChanged();
   run(process.execPath, ["--test", ...tests.map((name) => join(out, "test", name.replace(/ts$/, "mjs")))]);
 }
 

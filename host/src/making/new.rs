@@ -28,15 +28,18 @@ macro_rules! template {
     };
 }
 
-const RUST_FILES: [File; 4] = [
+const RUST_FILES: [File; 6] = [
     ("Cargo.toml", template!("rust/Cargo.toml.in")),
+    ("README.md", template!("rust/README.md.in")),
     ("src/lib.rs", template!("rust/src/lib.rs.in")),
+    ("tests/scenes.rs", template!("rust/tests/scenes.rs.in")),
     (".gitignore", template!("rust/gitignore.in")),
     ("sdk/Cargo.toml", template!("rust/sdk.toml.in")),
 ];
 
-const TYPESCRIPT_FILES: [File; 4] = [
+const TYPESCRIPT_FILES: [File; 5] = [
     ("package.json", template!("typescript/package.json.in")),
+    ("README.md", template!("typescript/README.md.in")),
     ("src/plugin.ts", template!("typescript/src/plugin.ts.in")),
     ("test/plugin.test.ts", template!("typescript/test/plugin.test.ts.in")),
     (".gitignore", template!("typescript/gitignore.in")),

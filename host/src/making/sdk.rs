@@ -25,7 +25,9 @@ pub(super) const RUST: &[File] = files!("":
     "src/json.rs"
     "src/lib.rs"
     "src/pages.rs"
+    "src/random.rs"
     "src/run.rs"
+    "src/scene.rs"
     "src/testing.rs"
 );
 
@@ -41,6 +43,7 @@ pub(super) const TYPESCRIPT: &[File] = files!("typescript/":
     "src/host.ts"
     "src/index.ts"
     "src/run.ts"
+    "src/scene.ts"
     "src/testing.ts"
 );
 

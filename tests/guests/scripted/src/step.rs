@@ -24,6 +24,8 @@ pub struct Step {
     later: Option<String>,
     /// Puts what it sees into a `custom` of this type; with `log`, into the log.
     report: Option<String>,
+    /// Puts its clock and its randomness into a `custom` of this type.
+    chance: Option<String>,
     /// Logs the text of the entry with this id.
     read: Option<String>,
     /// The same with the raw text.
@@ -136,6 +138,10 @@ impl Step {
     fn look(&self, run: &Run) -> Result {
         if let Some(kind) = &self.report {
             report::report(run, kind)?;
+        }
+        if let Some(kind) = &self.chance {
+            let mut random = run.random();
+            run.append_custom(kind, &(run.now_ms(), random.below(1_000_000), random.below(1_000_000)))?;
         }
         if let Some(id) = &self.read {
             run.log(Level::Info, &run.text(entry(run, id)?.place, usize::MAX)?);
