@@ -5,6 +5,7 @@ use std::sync::Arc;
 use pi_session::branch::BranchError;
 use pi_session::compaction::{Plan, PlanSettings};
 use pi_session::context::Context;
+use pi_session::finding::Finding;
 use pi_session::header::Version;
 use pi_session::json::{Json, Kind};
 use pi_session::tree::{EntryIx, Leaf, Status};
@@ -26,6 +27,10 @@ pub fn compare(session: &[u8], pi: &Js, keep: u64) -> Result<Answer, String> {
     let tree = Arc::new(Tree::from_bytes(session));
     if is_error(pi.get("loadError")) {
         return match tree.status() {
+            // What is no object in a file of version 1 (S2.2, S11.1).
+            Status::Session if tree.problems().iter().any(|problem| problem.finding == Finding::OldValue) => {
+                Ok(Answer::default())
+            }
             Status::Session => {
                 Err(format!("Pi does not open it ({}), we do", pi.get("loadError").expect("seen above").canonical()))
             }
@@ -100,7 +105,10 @@ impl Ours {
         // A label that is no text is shown as its JSON.
         let text = |label: &Js| Js::text(&label.as_text().unwrap_or_else(|| label.canonical()));
         // What is labelled is an entry: one of another name is nobody's.
-        let is_there = |target: &[u16]| self.tree.by_id(&String::from_utf16_lossy(target)).is_some();
+        let is_there = |target: &[u16]| {
+            !ODD_TARGETS.contains(&&*String::from_utf16_lossy(target))
+                && self.tree.by_id(&String::from_utf16_lossy(target)).is_some()
+        };
         let texts = |labels: &Js| match labels {
             Js::Object(members) => Js::Object(
                 members
@@ -300,6 +308,9 @@ impl Ours {
         ])
     }
 }
+
+/// What JavaScript makes of a target that is no text, and what a wild entry may be called.
+const ODD_TARGETS: [&str; 3] = ["null", "undefined", "0"];
 
 /// Something on it is malformed, so that Pi may go on with what is no number, or take a text for a list.
 fn is_wild(branch: &Branch) -> bool {
