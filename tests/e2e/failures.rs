@@ -185,7 +185,8 @@ fn after_five_failures_in_a_row_what_passes_is_kept_and_run_when_the_suspension_
     let stage = Stage::new(20, "");
     let one = version(&stage, "one");
     let bad = format!("{}{}", plugin("noter", &one, "", &noting(r#"{"err":"no"},"#)), good());
-    stage.configure(20, &bad);
+    // Long enough for the answer to come before the first graft.
+    stage.configure(2000, &bad);
     let mut daemon = stage.daemon(&[]);
     let path = stage.session("a.jsonl");
     let mut pi = Talk::begin(&path);

@@ -260,7 +260,8 @@ fn runs_that_failed_and_their_retries_are_verified() {
         let slow = scripted("slow", &["append:custom"], slow).replacen("[plugin.config]", &limits, 1);
         [scripted("noter", &["append:custom"], NOTE), slow, scripted("trapper", &[], trap)].concat()
     };
-    let stage = Stage::new(20, &config("20ms"));
+    // Long enough for the answer to come before the first graft.
+    let stage = Stage::new(2000, &config("20ms"));
     let mut daemon = stage.daemon(&["--closed"]);
     let path = stage.session("a.jsonl");
     let mut pi = Talk::begin(&path);
