@@ -19,6 +19,7 @@ use std::fs::File;
 use std::io;
 use std::path::{Path, PathBuf};
 
+use pi_session::figures::hex;
 use rustix::fs::{FlockOperation, flock};
 use serde::{Deserialize, Serialize};
 use sha2::{Digest, Sha256};
@@ -251,7 +252,7 @@ pub fn component_at(path: &Path) -> io::Result<Vec<u8>> {
 /// The SHA-256 of bytes, hex.
 #[must_use]
 pub fn digest(bytes: &[u8]) -> String {
-    Sha256::digest(bytes).iter().map(|byte| format!("{byte:02x}")).collect()
+    hex(&Sha256::digest(bytes))
 }
 
 #[cfg(test)]

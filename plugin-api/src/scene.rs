@@ -353,9 +353,9 @@ mod tests {
     #[test]
     fn a_call_is_of_the_answer_before_it() {
         let scene = Scene::new().user("hi").call("bash", r#"{"command":"ls"}"#).call("read", "{}").result("ok");
-        let lines: Vec<_> = scene.lines.iter().map(Value::to_string).collect();
-        assert_eq!(lines.len(), 3, "{lines:?}");
-        assert!(lines[1].contains(r#"{"arguments":{"command":"ls"},"name":"bash"},{"arguments":{},"name":"read"}"#));
+        assert_eq!(scene.lines.len(), 3, "{scene:?}");
+        let calls = json!([{ "name": "bash", "arguments": { "command": "ls" } }, { "name": "read", "arguments": {} }]);
+        assert_eq!(scene.lines[1]["calls"], calls);
     }
 
     #[test]

@@ -22,12 +22,12 @@ fn sessions_are_chosen_by_their_path_and_by_their_working_directory() {
     let stage = Stage::new(20, &noter("note", "message:user"));
     let text = std::fs::read_to_string(stage.path("config.toml")).expect("the config");
     let chosen =
-        "[watch]\ninclude = [\"**/--work--/*\"]\nexclude = [\"**/*secret*\"]\ncwd = [\"/work/**\", \"/work\"]\n";
+        "[watch]\ninclude = [\"**/--work--/*\"]\nexclude = [\"**/*secret*\"]\ncwd = [\"/mine/**\", \"/mine\"]\n";
     std::fs::write(stage.path("config.toml"), text.replacen("[watch]\n", chosen, 1)).expect("written");
     std::fs::create_dir(stage.root().join("--other--")).expect("a directory");
     let other = stage.root().join("--other--/a.jsonl");
     let left_alone =
-        [(stage.session("secret.jsonl"), "/work"), (stage.session("home.jsonl"), "/home"), (other, "/work")];
+        [(stage.session("secret.jsonl"), "/mine"), (stage.session("home.jsonl"), "/home"), (other, "/mine")];
     let daemon = stage.daemon(&["--closed"]);
     for (path, cwd) in &left_alone {
         let mut pi = Talk::begin_in(path, Path::new(cwd));
@@ -36,7 +36,7 @@ fn sessions_are_chosen_by_their_path_and_by_their_working_directory() {
     }
     // What comes behind them is handled behind them.
     let (path, below) = (stage.session("a.jsonl"), stage.session("b.jsonl"));
-    for (path, cwd) in [(&path, "/work"), (&below, "/work/pi/graft")] {
+    for (path, cwd) in [(&path, "/mine"), (&below, "/mine/some/where")] {
         let mut pi = Talk::begin_in(path, Path::new(cwd));
         let asked = [pi.user("hello")];
         pi.assistant("hi");

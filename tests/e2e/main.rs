@@ -23,6 +23,7 @@ mod fire;
 mod follow;
 mod full;
 mod grow;
+mod holding;
 mod hostile;
 mod idle;
 mod killed;

@@ -1,11 +1,12 @@
 //! The daemon's socket: who may connect, what a bridge is told, and that a session which a bridge has is left to it.
 
 use std::os::unix::fs::PermissionsExt;
+use std::path::Path;
 
 use serde_json::json;
 
 use crate::peer::{Peer, socket_of};
-use crate::stage::{Stage, scripted, until};
+use crate::stage::{Daemon, Stage, scripted, until};
 use crate::talk::{Session, Talk};
 
 /// Notes each user message in a `custom` entry.
@@ -13,6 +14,18 @@ const NOTE: &str = r#"{"needs":["append:custom"],"on":["message:user"],"entry":[
 
 fn stage() -> Stage {
     Stage::new(20, &scripted("noter", &["append:custom"], NOTE))
+}
+
+/// A turn of Pi's, whose graft waits until Pi says that it leaves.
+fn is_written_once_pi_leaves(daemon: &mut Daemon, bridge: &mut Peer, path: &Path) {
+    let mut pi = Talk::begin(path);
+    pi.user("hello");
+    let leaf = pi.assistant("hi");
+    bridge.say(&json!({ "leaf": leaf, "idle": true, "on": "agent_settled" }));
+    daemon.wait_for("waiting: a Pi with a bridge has this session");
+    assert_eq!(Session::read(path).receipts(), 0);
+    bridge.say(&json!({ "bye": "quit" }));
+    until("the graft", || Session::read(path).customs("note").len() == 1);
 }
 
 #[test]
@@ -23,13 +36,7 @@ fn a_session_with_a_bridge_is_not_written_until_its_pi_leaves() {
     // Pi says hello before it writes the file, which it does with the first answer.
     let (mut bridge, welcome) = Peer::bridge(&stage, &path, None);
     assert_eq!((&welcome["serves"], &welcome["v"]), (&json!(true), &json!(1)));
-    let mut pi = Talk::begin(&path);
-    pi.user("hello");
-    let leaf = pi.assistant("hi");
-    bridge.say(&json!({ "leaf": leaf, "idle": true, "on": "agent_settled" }));
-    daemon.wait_for("waiting: a Pi with a bridge has this session");
-    bridge.say(&json!({ "bye": "quit" }));
-    until("the graft", || Session::read(&path).customs("note").len() == 1);
+    is_written_once_pi_leaves(&mut daemon, &mut bridge, &path);
     daemon.end();
 }
 
@@ -137,13 +144,7 @@ fn a_session_with_a_line_end_in_its_path_is_served_like_any_other() {
     let path = dir.join("a.jsonl");
     let (mut bridge, welcome) = Peer::bridge(&stage, &path, None);
     assert_eq!(welcome["serves"], true, "{welcome}");
-    let mut pi = Talk::begin(&path);
-    pi.user("hello");
-    let leaf = pi.assistant("hi");
-    bridge.say(&json!({ "leaf": leaf, "idle": true, "on": "agent_settled" }));
-    daemon.wait_for("waiting: a Pi with a bridge has this session");
-    bridge.say(&json!({ "bye": "quit" }));
-    until("the graft", || Session::read(&path).customs("note").len() == 1);
+    is_written_once_pi_leaves(&mut daemon, &mut bridge, &path);
     let log = daemon.end();
     assert!(log.lines().all(|line| line.starts_with("20") || !line.contains("b--")), "{log}");
 }

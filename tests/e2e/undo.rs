@@ -1,6 +1,6 @@
 //! `pi-graft undo`: what a plugin did is taken back by further edits, and does not come back.
 
-use std::path::Path;
+use std::path::{Path, PathBuf};
 
 use pi_session::entry::EntryKind;
 use serde_json::{Value, json};
@@ -20,6 +20,16 @@ const COMPACT: &str = r#"{"needs":["append:compaction"],"on":["message:user"],"e
 
 fn redactor() -> Stage {
     Stage::new(20, &scripted("redactor", &["append:context_edit", "append:custom_message"], REDACT))
+}
+
+/// A session of one turn, in which the redactor took something out; and where the turn ends.
+fn redacted(stage: &Stage) -> (PathBuf, String) {
+    let path = stage.session("a.jsonl");
+    let mut pi = Talk::begin(&path);
+    pi.user("my password is x");
+    let leaf = pi.assistant("ok");
+    stage.once(&["--closed"]);
+    (path, leaf)
 }
 
 /// The answer of `undo --json`, and its exit code.
@@ -71,11 +81,7 @@ fn the_model_sees_again_what_it_would_see_without_the_plugin() {
 #[test]
 fn a_dry_run_shows_it_and_writes_nothing() {
     let stage = redactor();
-    let path = stage.session("a.jsonl");
-    let mut pi = Talk::begin(&path);
-    pi.user("my password is x");
-    pi.assistant("ok");
-    stage.once(&["--closed"]);
+    let (path, _) = redacted(&stage);
     let before = std::fs::read(&path).expect("the session");
     let output = stage.run(&["undo", "--plugin", "redactor", "--dry-run", "a"]);
     let text = String::from_utf8_lossy(&output.stdout).into_owned();
@@ -154,11 +160,7 @@ fn it_does_not_come_back_on_another_branch_also_with_a_lost_store() {
 #[test]
 fn it_does_not_come_back_in_a_fork() {
     let stage = redactor();
-    let path = stage.session("a.jsonl");
-    let mut pi = Talk::begin(&path);
-    pi.user("my password is x");
-    let fork_at = pi.assistant("ok");
-    stage.once(&["--closed"]);
+    let (path, fork_at) = redacted(&stage);
     Talk::reopen(&path).assistant("going on");
     undo(&stage, &["--plugin", "redactor", "a"]);
     let output = stage.run(&["session", "fork", "--json", path.to_str().expect("UTF-8"), "--leaf", &fork_at]);
@@ -225,11 +227,7 @@ fn what_waits_is_given_up() {
 #[test]
 fn a_session_that_a_pi_with_a_bridge_has_is_left_alone() {
     let stage = redactor();
-    let path = stage.session("a.jsonl");
-    let mut pi = Talk::begin(&path);
-    pi.user("my password is x");
-    pi.assistant("ok");
-    stage.once(&["--closed"]);
+    let (path, _) = redacted(&stage);
     let before = std::fs::read(&path).expect("the session");
     let daemon = stage.daemon(&[]);
     let leaf = Session::read(&path).ids().last().cloned();

@@ -1,4 +1,4 @@
-//! Numbers for people, and what is said of a limit: the same words wherever one is met.
+//! Numbers and bytes as text, and what is said of a limit: the same words wherever one is met.
 
 /// A number with its thousands apart: `12,345`.
 #[must_use]
@@ -21,6 +21,12 @@ pub fn used(used: u64, of: u64, what: &str) -> String {
     format!("used {} of {} {what}", grouped(used), grouped(of))
 }
 
+/// Bytes as lower-case hexadecimal digits, two for each.
+#[must_use]
+pub fn hex(bytes: &[u8]) -> String {
+    bytes.iter().map(|byte| format!("{byte:02x}")).collect()
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -30,6 +36,7 @@ mod tests {
         for (number, text) in [(0, "0"), (999, "999"), (1000, "1,000"), (1_234_567, "1,234,567")] {
             assert_eq!(grouped(number), text);
         }
+        assert_eq!(hex(&[0, 9, 0xab, 255]), "0009abff");
         assert_eq!(used(1001, 1000, "drafts (limits.proposals)"), "used 1,001 of 1,000 drafts (limits.proposals)");
     }
 }

@@ -3,6 +3,8 @@
 //! This crate has no clock and no randomness of its own. Both come in as parameters and are only put
 //! into words here, so that a test or a replay writes the same bytes every time.
 
+use crate::figures::hex;
+
 /// Milliseconds of a day.
 const DAY_MS: i64 = 86_400_000;
 
@@ -170,11 +172,6 @@ fn uuid_of_version(version: u8, mut random: [u8; 16]) -> String {
 pub fn uuid_of_time(ms: i64, mut random: [u8; 16]) -> String {
     random[..6].copy_from_slice(&ms.to_be_bytes()[2..]);
     uuid_of_version(0x70, random)
-}
-
-/// Lower-case hexadecimal digits of `bytes`.
-fn hex(bytes: &[u8]) -> String {
-    bytes.iter().map(|byte| format!("{byte:02x}")).collect()
 }
 
 #[cfg(test)]

@@ -1,5 +1,6 @@
 //! A `FILE` of the command line: a path, a session id, or a unique prefix of one (product.md section 3).
 
+use std::fmt::Display;
 use std::io;
 use std::path::{Path, PathBuf};
 
@@ -119,11 +120,15 @@ fn none_found(id: &str, roots: &[PathBuf]) -> String {
 }
 
 fn many_found(id: &str, many: &[PathBuf]) -> String {
-    let paths = many.iter().take(MOST).map(|path| format!("\n  {}", shown(path)));
-    let more = many.len().saturating_sub(MOST);
-    let more = if more > 0 { format!("\n  and {more} more") } else { String::new() };
-    let (count, paths) = (many.len(), paths.collect::<String>());
-    format!("{id}: {count} sessions have an id that begins so; give more of it, or the path:{paths}{more}")
+    let (count, paths) = (many.len(), some(many.iter().map(|path| shown(path))));
+    format!("{id}: {count} sessions have an id that begins so; give more of it, or the path:{paths}")
+}
+
+/// Some of what is meant perhaps, a line each, and how many more there are.
+pub(super) fn some(all: impl ExactSizeIterator<Item: Display>) -> String {
+    let more = all.len().saturating_sub(MOST);
+    let list: String = all.take(MOST).map(|one| format!("\n  {one}")).collect();
+    if more > 0 { format!("{list}\n  and {more} more") } else { list }
 }
 
 #[cfg(test)]

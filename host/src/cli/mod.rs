@@ -120,7 +120,6 @@ pub fn main() -> ExitCode {
     let args: Vec<_> = std::env::args_os().skip(1).collect();
     // No command of the user's: this program calls itself.
     if args.first().is_some_and(|first| first == COMPILE) {
-        memory::share_heaps();
         return serve_compiler(args.iter().any(|arg| arg == SMALL));
     }
     let cli = match Cli::try_parse() {

@@ -27,10 +27,9 @@ impl<'c> RunLog<'c> {
 
     /// Who is asked: `daemon`, `store`, or, where there is neither, `file`.
     pub(super) fn source(&self) -> Result<&'static str, Failure> {
-        let has_store = || self.config.state.dir.join("state.redb").exists();
         Ok(match Client::connect(self.config)? {
             Some(_) => "daemon",
-            None if has_store() => "store",
+            None if Journal::is_in(&self.config.state.dir) => "store",
             None => "file",
         })
     }

@@ -5,6 +5,7 @@ use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Arc, Mutex, PoisonError};
 use std::time::Instant;
 
+use pi_session::figures::hex;
 use serde_json::json;
 use sha2::{Digest, Sha256};
 use tracing::{info, warn};
@@ -138,8 +139,4 @@ fn not_answered(name: &str, error: &AskError) -> NotAnswered {
         AskError::Over => NotAnswered::Over,
         error => refuse("model", format!("model {name:?}: {error}")),
     }
-}
-
-fn hex(bytes: &[u8]) -> String {
-    bytes.iter().map(|byte| format!("{byte:02x}")).collect()
 }

@@ -1,7 +1,7 @@
 //! Running the plugins on each new entry, in the config's order, each seeing what the ones before it proposed.
 
 use pi_session::branch::{Branch, BranchError};
-use pi_session::figures::{grouped, used};
+use pi_session::figures::{grouped, hex, used};
 use pi_session::refusal::Refusal;
 use pi_session::tree::EntryIx;
 use tracing::{debug, info, warn};
@@ -150,7 +150,7 @@ fn logged(report: &mut RunReport) -> Vec<Logged> {
 /// A batch's id: 16 hex digits.
 #[must_use]
 pub fn batch_id() -> String {
-    random()[..8].iter().map(|byte| format!("{byte:02x}")).collect()
+    hex(&random()[..8])
 }
 
 fn new_batch(plugin: &Plugin, handler: Handler, reason: &str, trigger: &str, drafts: String) -> Batch {

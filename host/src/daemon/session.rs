@@ -12,6 +12,7 @@ use std::time::Duration;
 use memchr::memmem::Finder;
 use pi_session::Tree;
 use pi_session::branch::{Branch, Origin};
+use pi_session::figures::hex;
 use pi_session::header::Version;
 use pi_session::json::Json;
 use pi_session::receipt::{self, Receipt};
@@ -560,5 +561,5 @@ fn receipt_in(line: &[u8]) -> Option<Receipt> {
 }
 
 pub(super) fn line_hash(line: &[u8]) -> String {
-    Sha256::digest(line).iter().map(|byte| format!("{byte:02x}")).collect()
+    hex(&Sha256::digest(line))
 }

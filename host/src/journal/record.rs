@@ -5,6 +5,7 @@ use std::path::PathBuf;
 use std::sync::Arc;
 use std::time::SystemTime;
 
+use pi_session::figures::hex;
 use serde::{Deserialize, Serialize};
 use sha2::{Digest, Sha256};
 
@@ -296,8 +297,7 @@ impl Text {
     pub fn new(text: impl Into<Arc<str>>) -> Text {
         let text = text.into();
         let digest = Sha256::digest(text.as_bytes());
-        let hash: String = digest[..16].iter().map(|byte| format!("{byte:02x}")).collect();
-        Text { hash: hash.into(), text }
+        Text { hash: hex(&digest[..16]).into(), text }
     }
 
     /// What rows say in its place.

@@ -119,13 +119,22 @@ impl Recorded {
     }
 }
 
+/// The store's file in its directory.
+const FILE: &str = "state.redb";
+
 impl Journal {
+    /// Whether there is a store in `dir`.
+    #[must_use]
+    pub fn is_in(dir: &Path) -> bool {
+        dir.join(FILE).exists()
+    }
+
     /// Opens or creates the store in `dir`, which must be this user's alone.
     ///
     /// # Errors
     /// [`JournalError::Busy`], [`JournalError::Unusable`].
     pub fn open(dir: &Path, now_ms: i64) -> Result<Journal> {
-        let path = dir.join("state.redb");
+        let path = dir.join(FILE);
         let unusable = |reason: String| JournalError::Unusable { path: path.clone(), reason };
         let (db, file) = match held::whole(|| Ok(StoreFile::open(&path))).map_err(|e| unusable(e.to_string()))? {
             Ok(opened) => opened,

@@ -8,6 +8,7 @@ use pi_session::Tree;
 use pi_session::branch::Branch;
 use pi_session::compose::compose;
 use pi_session::draft::Draft;
+use pi_session::figures::hex;
 use pi_session::json::Json;
 use pi_session::receipt::Receipt;
 use pi_session::validate::Accepted;
@@ -102,8 +103,7 @@ impl Ids {
         loop {
             self.count += 1;
             let digest = Sha256::digest(format!("{seed} {}", self.count));
-            let id: String = digest[..4].iter().map(|byte| format!("{byte:02x}")).collect();
-            if self.recorded.by_id(&id).is_none() {
+            if self.recorded.by_id(&hex(&digest[..4])).is_none() {
                 return std::array::from_fn(|at| digest[at]);
             }
         }

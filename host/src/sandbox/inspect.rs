@@ -2,11 +2,12 @@
 use std::sync::Arc;
 use std::time::{Duration, Instant};
 
+use pi_session::figures::hex;
 use sha2::{Digest, Sha256};
 
 use super::component::{check_contract, contract_version, imports};
 use super::grants::Grants;
-use super::plugin::{Exports, PluginSource, check_known, describe, hex};
+use super::plugin::{Exports, PluginSource, check_known, describe};
 use super::wakes::Patterns;
 use super::{Limits, LoadError, Sandbox};
 

@@ -3,6 +3,7 @@ use std::sync::Arc;
 
 use pi_session::Branch;
 use pi_session::branch::BranchError;
+use pi_session::figures::hex;
 use sha2::{Digest, Sha256};
 use wasmtime::Store;
 use wasmtime::component::{Component, ComponentExportIndex, ComponentNamedList, Instance, Lift, Lower, TypedFunc};
@@ -333,8 +334,4 @@ fn failed(failure: Failure) -> RunReport {
 fn cut_message(failure: Failure) -> Failure {
     let message = cut(&failure.message, MAX_ERROR_BYTES).to_owned();
     Failure { message, ..failure }
-}
-
-pub(super) fn hex(bytes: &[u8]) -> String {
-    bytes.iter().map(|byte| format!("{byte:02x}")).collect()
 }

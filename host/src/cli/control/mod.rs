@@ -71,8 +71,7 @@ fn without_daemon(config: &Config, out: &mut Out) -> Result<Outcome, Failure> {
 
 /// The store, if there is one. Looking never makes one.
 pub(super) fn open_store(config: &Config) -> Result<Option<Journal>, Failure> {
-    let there = config.state.dir.join("state.redb").exists();
-    there.then(|| store::open(config, "a `pi-graft run --once`")).transpose()
+    Journal::is_in(&config.state.dir).then(|| store::open(config, "a `pi-graft run --once`")).transpose()
 }
 
 /// `pi-graft log`; without a daemon the store is read.

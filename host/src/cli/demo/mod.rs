@@ -20,6 +20,7 @@ use std::time::{Duration, Instant};
 use pi_session::Tree;
 use pi_session::branch::Branch;
 use pi_session::entry::EntryKind;
+use pi_session::figures::hex;
 
 use crate::daemon::world::now_ms;
 
@@ -61,7 +62,7 @@ struct Stage {
 
 impl Stage {
     fn new() -> std::io::Result<Stage> {
-        let tag: String = crate::daemon::world::random()[..4].iter().map(|byte| format!("{byte:02x}")).collect();
+        let tag = hex(&crate::daemon::world::random()[..4]);
         let dir = std::env::temp_dir().canonicalize()?.join(format!("pi-graft-demo-{tag}"));
         let sessions = dir.join("sessions/--demo-api-server--");
         std::fs::create_dir_all(&sessions)?;

@@ -10,7 +10,7 @@ use pi_session::tree::Pushed;
 
 use crate::cli::cores::on_all_cores;
 use crate::cli::failure::Failure;
-use crate::cli::find::{found_below, found_beside, say_trouble};
+use crate::cli::find::{found_below, found_beside, say_trouble, some};
 use crate::cli::progress::Progress;
 use crate::config::Config;
 use crate::files::shown;
@@ -18,8 +18,6 @@ use crate::files::tail::Reading;
 
 /// Characters of an id without which it is not looked for everywhere: every session has some that begin with `a`.
 const FEWEST: usize = 4;
-/// Sessions that are named at most where the entry is in several.
-const MOST: usize = 10;
 
 /// The one session with an entry whose id is, else begins with, this.
 ///
@@ -58,10 +56,8 @@ pub(super) fn session_with(entry: &str, config: &Config) -> Result<PathBuf, Fail
 /// Forks and copies have the entries of the session that they come from.
 fn several<'p>(entry: &str, paths: impl ExactSizeIterator<Item = &'p Path>) -> String {
     let count = paths.len();
-    let list: String = paths.take(MOST).map(|path| format!("\n  {}", shown(path))).collect();
-    let more = count.saturating_sub(MOST);
-    let more = if more > 0 { format!("\n  and {more} more") } else { String::new() };
-    format!("{count} sessions have an entry whose id begins with {entry:?}; name one with --session:{list}{more}")
+    let list = some(paths.map(shown));
+    format!("{count} sessions have an entry whose id begins with {entry:?}; name one with --session:{list}")
 }
 
 /// Whether this is the id that is looked for, or one that merely begins so; none if neither.

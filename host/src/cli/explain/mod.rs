@@ -16,15 +16,12 @@ use crate::files::shown;
 use crate::wire::quarantine::Quarantine;
 
 use super::failure::{Failure, Outcome};
-use super::find::session_file;
+use super::find::{session_file, some};
 use super::open::Opened;
 use super::out::Out;
-use super::preview;
+use super::preview::{self, Preview, one_line};
 use super::quarantine;
 use super::runlog::RunLog;
-
-/// Entries that are named at most where an id fits several.
-const MOST: usize = 10;
 
 /// Why an entry is there: whose graft it is, or what ran on it, what came of that, and who edited it.
 #[derive(Clone, Debug, Args)]
@@ -90,14 +87,10 @@ fn of_session(mut all: Quarantine, session: &str) -> Quarantine {
 /// The entry that is meant, if it is one.
 fn only(opened: &Opened, named: &str, found: &[EntryIx]) -> Result<EntryIx, Failure> {
     let path = shown(&opened.path);
-    let list = |ix: &EntryIx| -> Result<String, Failure> {
-        let preview = opened.read(opened.tree.entry(*ix), preview::entry)?;
-        Ok(format!(
-            "\n  {}  {} {}",
-            opened.tree.id(*ix),
-            preview.what,
-            preview.said.chars().take(60).collect::<String>()
-        ))
+    let line = |ix: &EntryIx| {
+        // An entry that cannot be read back has an id all the same.
+        let Preview { what, said } = opened.read(opened.tree.entry(*ix), preview::entry).unwrap_or_default();
+        one_line(&format!("{}  {what} {}", opened.tree.id(*ix), said.chars().take(60).collect::<String>()))
     };
     match found {
         [only] => Ok(*only),
@@ -105,11 +98,8 @@ fn only(opened: &Opened, named: &str, found: &[EntryIx]) -> Result<EntryIx, Fail
             "{path}: no entry has an id that begins with {named:?}; `pi-graft session tree` shows the ids"
         ))),
         many => {
-            let list = many.iter().take(MOST).map(list).collect::<Result<String, _>>()?;
-            let more = many.len().saturating_sub(MOST);
-            let more = if more > 0 { format!("\n  and {more} more") } else { String::new() };
-            let count = many.len();
-            Err(Failure::usage(format!("{path}: {count} ids begin with {named:?}; give more of it:{list}{more}")))
+            let (count, list) = (many.len(), some(many.iter().map(line)));
+            Err(Failure::usage(format!("{path}: {count} ids begin with {named:?}; give more of it:{list}")))
         }
     }
 }

@@ -2,6 +2,7 @@
 
 use std::sync::{Mutex, MutexGuard, PoisonError};
 
+use pi_session::figures::hex;
 use pi_session::json::Json;
 use sha2::{Digest, Sha256};
 
@@ -63,8 +64,7 @@ fn answer(text: &str, name: &str, request: &str) -> Result<Result<Answered, NotA
     if member("model").as_deref() != Some(name) {
         return Err(format!("it asked model {name:?}, and {:?} then", member("model").unwrap_or_default()));
     }
-    let digest: String = Sha256::digest(request).iter().map(|byte| format!("{byte:02x}")).collect();
-    if member("request") != Some(digest) {
+    if member("request") != Some(hex(&Sha256::digest(request))) {
         return Err(format!("it asked model {name:?} something else than then"));
     }
     Ok(match (member("text"), member("stop"), member("usage")) {

@@ -10,6 +10,7 @@ use std::io::{self, Read, Write};
 use std::os::unix::fs::{DirBuilderExt, MetadataExt, OpenOptionsExt};
 use std::path::{Path, PathBuf};
 
+use pi_session::figures::hex;
 use serde::{Deserialize, Serialize};
 use sha2::{Digest, Sha256};
 
@@ -100,8 +101,7 @@ impl Cache {
 
 /// The first line: whose file this is, of which version, and the digest of what follows.
 fn head(body: &[u8]) -> String {
-    let digest: String = Sha256::digest(body).iter().map(|byte| format!("{byte:02x}")).collect();
-    format!("pi-graft listing 1 {} {digest}", env!("CARGO_PKG_VERSION"))
+    format!("pi-graft listing 1 {} {}", env!("CARGO_PKG_VERSION"), hex(&Sha256::digest(body)))
 }
 
 fn read_private(path: &Path) -> io::Result<Vec<u8>> {
