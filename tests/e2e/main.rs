@@ -33,6 +33,7 @@ mod live;
 mod misplaced;
 mod oddities;
 mod once;
+mod pages;
 mod passed_over;
 mod pending;
 mod redact;

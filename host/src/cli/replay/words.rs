@@ -89,7 +89,7 @@ fn graft_row(graft: &GraftTold) -> Row {
     Row::new()
         .and(Ink::Plain, "    ")
         .column(ink, 10, &graft.outcome)
-        .column(Ink::Plain, 16, &graft.plugin)
+        .column(Ink::Plain, 18, &graft.plugin)
         .and(Ink::Dim, &format!("on {} ({})  {why}", one_line(&graft.trigger), one_line(&graft.reason)))
         .and(Ink::Plain, &drafts.join(" "))
 }
@@ -103,7 +103,7 @@ fn several(word: &str, ink: Ink, list: &[Several], out: &mut Out) -> Result<(), 
             one.times,
             one_line(&one.first)
         );
-        let row = Row::new().and(Ink::Plain, "    ").column(ink, 10, word).column(Ink::Plain, 16, &one.plugin);
+        let row = Row::new().and(Ink::Plain, "    ").column(ink, 10, word).column(Ink::Plain, 18, &one.plugin);
         out.paint(&row.and(Ink::Plain, &text))?;
     }
     more(list.len(), word, out)
