@@ -5,7 +5,7 @@ use serde_json::{Value, json};
 
 use super::home::{Home, bridge};
 use crate::server::{Server, completion};
-use crate::stage::model_at;
+use crate::stage::{model_at, until};
 use crate::talk::Session;
 
 /// What Pi's own request for a summary says.
@@ -156,4 +156,29 @@ fn after_pi_graft_compact_a_pi_that_opens_the_session_goes_on_from_it() {
     pi.quit();
     assert_is_asked(home.requests().last().expect("a request"), &seen, "three");
     assert!(home.requests().iter().all(|request| !request.to_string().contains(PIS_OWN)));
+}
+
+/// The user runs a command of much output right behind a compaction: too much for the threshold, but no answer has come since.
+#[test]
+fn what_comes_right_behind_a_compaction_causes_no_second_one_at_once() {
+    let plugin = "[[plugin]]\nname = \"auto-compact\"\ngrants = [\"append:compaction\"]\n[plugin.config]\nat = 5000\n";
+    let Some(home) = Home::with(plugin) else { return };
+    let mut daemon = home.stage.daemon(&[]);
+    let mut pi = home.pi();
+    pi.prompt("[[len 9000]] one");
+    pi.prompt("[[len 9000]] two");
+    until("the compaction", || compactions(&home).len() == 1);
+    pi.command("bash", json!({ "command": "seq 1 10000" }));
+    daemon.wait_for("no answer has come since the compaction before");
+    let seen = context(&home);
+    pi.prompt("[[say It is counted.]] three");
+    until("the next", || compactions(&home).len() == 2);
+    pi.quit();
+    daemon.end();
+    let entries = home.entries();
+    let first = entries.iter().position(|entry| entry["type"] == "compaction").expect("the first");
+    let kinds = entries[first + 1..].iter().map(|entry| (&entry["type"], &entry["message"]["role"]));
+    let answer = kinds.clone().position(|(_, role)| role == "assistant").expect("an answer");
+    assert!(kinds.take(answer).all(|(kind, _)| kind != "compaction"), "{entries:#?}");
+    assert!(seen[0].1.contains("## Goal") && seen.last().is_some_and(|(role, _)| role == "bashExecution"), "{seen:#?}");
 }
