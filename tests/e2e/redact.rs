@@ -136,7 +136,24 @@ fn large_texts_fit_the_default_fuel() {
     println!("{fuel:?}");
     let after = context(&stage, &path);
     assert!(!after.contains(&token()), "{log}");
-    assert!(after.contains("redact-secrets left out 12") && log.contains("only the first 8"), "{log}");
+    assert!(after.contains("redact-secrets left out 12") && log.contains("1 github-token among the first 8"), "{log}");
     assert!(after.contains("bytes here: too large to be written anew"), "{log}");
     assert!(after.len() < 600_000);
+}
+
+/// What was not looked through is not shown: the secret stands behind all that fuel suffices for.
+#[test]
+fn what_is_too_large_to_be_gone_over_is_left_out() {
+    let stage = Stage::new(1, REDACT);
+    let path = stage.session("a.jsonl");
+    let mut pi = Talk::begin(&path);
+    pi.call("c1", "bash");
+    let text = format!("{}{}", "lorem ipsum ".repeat(1_000_000), token());
+    tool_result(&mut pi, &format!(r#"{{"type":"text","text":{}}}"#, quoted(&text)));
+    pi.assistant("done");
+    let log = stage.once(&["--closed"]);
+    let after = context(&stage, &path);
+    assert!(!after.contains(&token()) && after.contains("only the first 8"), "{log}");
+    assert!(log.contains("is not shown: only the first 8"), "{log}");
+    Session::read(&path).assert_sound();
 }

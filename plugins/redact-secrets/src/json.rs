@@ -119,7 +119,7 @@ fn string_end(text: &[u8], at: usize) -> usize {
 }
 
 /// Over what is neither quote nor backslash, eight bytes at a time: fuel is counted by instructions.
-fn plain_end(text: &[u8], from: usize) -> usize {
+pub(crate) fn plain_end(text: &[u8], from: usize) -> usize {
     const ONES: u64 = 0x0101_0101_0101_0101;
     const HIGH: u64 = ONES << 7;
     let has_zero = |word: u64| word.wrapping_sub(ONES) & !word & HIGH;

@@ -11,6 +11,7 @@ mod huge;
 mod json;
 mod parts;
 pub mod placeholder;
+mod plain;
 mod rewrite;
 mod told;
 
@@ -92,7 +93,7 @@ fn text(run: &Run, entry: &Info) -> Result<String> {
         line.push_str(&piece.text);
         next = piece.next;
     }
-    Ok(line)
+    Ok(plain::plain(&line).unwrap_or(line))
 }
 
 /// The secrets in what can be edited, and those in what cannot.

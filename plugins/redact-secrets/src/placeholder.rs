@@ -15,7 +15,7 @@ const SIGNS: &[u8; 32] = b"abcdefghijkmnpqrstuvwxyz23456789";
 #[must_use]
 pub fn placeholder(root: &str, found: &Found, secret: &[u8]) -> String {
     let mut hash = Sha256::new();
-    hash.update([root.as_bytes(), b"\0", found.kind.as_bytes(), b"\0"].concat());
+    hash.update([root.as_bytes(), b"\0"].concat());
     hash.update(letters(found, secret));
     let tag = hash.finalize();
     let signs = if found.chosen { 2 } else { 4 };
@@ -23,22 +23,29 @@ pub fn placeholder(root: &str, found: &Found, secret: &[u8]) -> String {
     ["[redacted ", &found.kind, " ", &tag, "]"].concat()
 }
 
-/// A private key is the same however its lines are broken and escaped.
+/// What of a secret counts: it is the same however it is escaped, in JSON or in a URL. Of a private key only the letters and
+/// digits do, however its lines are broken.
 fn letters(found: &Found, secret: &[u8]) -> Vec<u8> {
-    if found.kind != "private-key" {
-        return secret.to_vec();
-    }
+    let is_key = found.kind == "private-key";
     let (mut letters, mut at) = (Vec::with_capacity(secret.len()), 0);
     while at < secret.len() {
-        match secret[at] {
-            b'\\' => at = crate::find::words::behind_escape(secret, at),
-            byte => {
-                letters.extend(byte.is_ascii_alphanumeric().then_some(byte));
-                at += 1;
-            }
-        }
+        let (byte, len) = match secret[at] {
+            b'\\' if is_key => (b'\\', crate::find::words::behind_escape(secret, at) - at),
+            b'\\' => (b'\\', 1),
+            b'%' => hex(secret, at + 1).map_or((b'%', 1), |byte| (byte, 3)),
+            byte => (byte, 1),
+        };
+        let counts = if is_key { byte.is_ascii_alphanumeric() } else { byte != b'\\' };
+        letters.extend(counts.then_some(byte));
+        at += len;
     }
     letters
+}
+
+/// The byte that two hexadecimal digits stand for.
+fn hex(text: &[u8], at: usize) -> Option<u8> {
+    let digits = std::str::from_utf8(text.get(at..at + 2)?).ok()?;
+    u8::from_str_radix(digits, 16).ok().filter(|_| !digits.starts_with('+'))
 }
 
 #[cfg(test)]
@@ -58,6 +65,14 @@ mod tests {
         assert_ne!(one, placeholder("root", &token, b"abd"));
         assert_ne!(one, placeholder("other", &token, b"abc"));
         assert_eq!(placeholder("root", &found("password", true), b"x").len(), "[redacted password ab]".len());
+    }
+
+    #[test]
+    fn a_password_is_the_same_in_a_url_and_behind_escapes() {
+        let password = found("password", true);
+        let all: [&[u8]; 4] = [b"p@ss/w\"x1", b"p%40ss%2Fw%22x1", br#"p@ss\/w\"x1"#, br#"p@ss/w\\\"x1"#];
+        let tags: Vec<_> = all.iter().map(|secret| placeholder("r", &password, secret)).collect();
+        assert!(tags.iter().all(|tag| *tag == tags[0]), "{tags:?}");
     }
 
     #[test]

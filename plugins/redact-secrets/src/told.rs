@@ -44,7 +44,11 @@ pub(crate) fn told_of(config: &Config, run: &Run, entry: &Info) -> Result {
 
 /// The secrets in the whole line, as far as it is read.
 fn in_all_of(config: &Config, run: &Run, entry: &Info) -> Result<Vec<Found>> {
+    if entry.bytes > crate::WHOLE {
+        return Ok(crate::huge::gone_over(config, run, entry)?.0);
+    }
     let line = run.text(entry.place, crate::WHOLE as usize)?;
+    let line = crate::plain::plain(&line).unwrap_or(line);
     let hidden = entry.role.as_deref() == Some("bashExecution") && line.contains("\"excludeFromContext\":true");
     Ok(if hidden { Vec::new() } else { find::find(line.as_bytes(), 0, line.len(), config) })
 }

@@ -6,6 +6,18 @@ const MOST: usize = 32 << 10;
 /// Digits of base64 that a block must hold: what is less is the talk of one.
 const LEAST: usize = 40;
 
+/// The lines of a key of PuTTY behind `Private-Lines: 6`, which is the word at `at`.
+pub(super) fn putty(text: &[u8], at: usize, end: usize) -> Option<Found> {
+    if &text[at..end] != b"Private-Lines" {
+        return None;
+    }
+    let count = text.get(end..end + 12)?.iter().take_while(|byte| **byte != b'\\').count();
+    let start = super::words::behind_escape(text, end + count);
+    let rest = text.get(start..text.len().min(start + MOST))?;
+    let stop = position(rest, b"Private-MAC").unwrap_or_else(|| armour(rest)).min(armour(rest));
+    (digits(&rest[..stop]) >= LEAST).then(|| Found::new(start, start + stop, "private-key"))
+}
+
 /// A block that begins with the word at `at`, such as `-----BEGIN RSA PRIVATE KEY-----`.
 pub(super) fn private_key(text: &[u8], at: usize, end: usize) -> Option<Found> {
     let begins = text[end - 1] == b'N' && text.get(end) == Some(&b' ') && text[at..end].ends_with(b"-----BEGIN");

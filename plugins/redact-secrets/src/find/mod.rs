@@ -3,8 +3,11 @@
 //! The text is the inside of a JSON string, or JSON itself, as it stands in the session's line: escapes are not undone, so
 //! that what is found can be replaced where it stands. One pass goes from word to word ([`words`]); only where a word or a
 //! sign begins something telling is it looked at closely, so a byte of ordinary text costs little.
+mod commands;
 mod keys;
+mod kinds;
 pub mod names;
+mod pairs;
 pub mod prefixes;
 pub mod random;
 mod urls;
@@ -30,9 +33,14 @@ pub struct Found {
 /// to see where they end.
 #[must_use]
 pub fn find(text: &[u8], from: usize, until: usize, config: &Config) -> Vec<Found> {
+    find_on(text, from, until, config).0
+}
+
+/// The same, and where it stopped: at `until`, or behind what begins before it.
+pub(crate) fn find_on(text: &[u8], from: usize, until: usize, config: &Config) -> (Vec<Found>, usize) {
     let mut finder = Finder { text, config, found: Vec::new() };
-    finder.walk(from, until.min(text.len()));
-    finder.found
+    let at = finder.walk(from, until.min(text.len()));
+    (finder.found, at)
 }
 
 /// The walk over a text.
@@ -43,7 +51,7 @@ struct Finder<'a> {
 }
 
 impl Finder<'_> {
-    fn walk(&mut self, from: usize, until: usize) {
+    fn walk(&mut self, from: usize, until: usize) -> usize {
         let mut at = from;
         while at < until {
             let byte = self.text[at];
@@ -54,6 +62,7 @@ impl Finder<'_> {
                 _ => at + 1,
             };
         }
+        at
     }
 
     /// A word begins here. Gives where to go on.
@@ -65,12 +74,10 @@ impl Finder<'_> {
     /// Most words are spared by their length and what stands behind them.
     #[inline]
     fn is_plain(&self, at: usize, end: usize) -> bool {
-        let telling = match self.text.get(end) {
-            Some(b'.') => end - at <= prefixes::SHORTEST_DOTTED,
-            Some(b' ') => matches!(self.text[at], b'-' | b'B' | b'b' | b'p'),
-            _ => false,
-        };
-        !telling && end - at < prefixes::SHORTEST && self.config.prefixes.is_empty()
+        end - at < prefixes::SHORTEST
+            && !commands::may_be(self.text, at, end)
+            && !prefixes::may_be_short(self.text, at, end)
+            && self.config.prefixes.is_empty()
     }
 
     fn close_look(&mut self, at: usize, end: usize) -> usize {
@@ -80,15 +87,17 @@ impl Finder<'_> {
 
     /// What a word shows by its own form.
     fn known(&self, at: usize, end: usize) -> Option<Found> {
-        prefixes::known(self.text, at, end, self.config).or_else(|| keys::private_key(self.text, at, end))
+        prefixes::known(self.text, at, end, self.config)
+            .or_else(|| keys::private_key(self.text, at, end))
+            .or_else(|| keys::putty(self.text, at, end))
     }
 
-    /// What a word says of the value behind it: an option, an authentication scheme. Its first letter spares most words.
+    /// What a word says of the value behind it: an option, an authentication scheme.
     fn spoken(&self, at: usize, end: usize) -> Option<Found> {
-        if !matches!(self.text[at], b'-' | b'B' | b'b' | b'p') || self.text.get(end) != Some(&b' ') {
+        if !commands::may_be(self.text, at, end) {
             return None;
         }
-        values::of_option(self.text, at, end, self.config).or_else(|| values::of_scheme(self.text, at, end))
+        commands::of_word(self.text, at, end, self.config).or_else(|| values::of_scheme(self.text, at, end))
     }
 
     /// A `=` or `:`. Gives where to go on.
@@ -97,10 +106,20 @@ impl Finder<'_> {
             let found = urls::credentials(self.text, at);
             return self.keep(found, at + 3);
         }
+        let behind_digit = at > 0 && self.text[at - 1].is_ascii_digit();
+        if let Some(found) = behind_digit.then(|| prefixes::of_two(self.text, at)).flatten() {
+            return self.keep(Some(found), at + 1);
+        }
         if !names::may_tell(self.text, at, self.config) {
             return at + 1;
         }
         let Some(value) = values::behind(self.text, at) else { return at + 1 };
+        if names::before(self.text, at).and_then(|(_, name)| names::tells(name, self.config))
+            == Some(names::Tells::Cookies)
+        {
+            let cookies = values::cookies(self.text, value.start);
+            return cookies.into_iter().fold(at + 1, |at, cookie| self.keep(Some(cookie), at));
+        }
         let first = words::word_end(self.text, value.start);
         if first > value.start && self.known(value.start, first).is_some() {
             return value.start;

@@ -5,26 +5,33 @@ use crate::config::Config;
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Tells {
     /// People may have chosen it: a password.
-    Chosen(&'static str),
+    Chosen,
     /// A machine has made it: a key, a token.
-    Made(&'static str),
+    Made,
     /// It is an `Authorization` header: a scheme, then the value.
     Header,
     /// It is a `Cookie` header: pairs.
     Cookies,
+    /// It may be `user:password` in base64.
+    Pair,
 }
 
 /// How names that tell something end, by their last letter; those of queries too.
 const fn endings(last: u8) -> &'static [&'static [u8]] {
     match last {
         b'n' => &[b"token", b"authorization"],
-        b't' => &[b"secret", b"pat", b"jwt"],
+        b't' => &[b"secret", b"pat", b"jwt", b"default"],
         b'd' => &[b"password", b"passwd", b"pwd"],
         b's' => &[b"pass", b"credentials"],
-        b'e' => &[b"passphrase", b"passcode", b"cookie", b"signature", b"code"],
+        b'e' => &[b"passphrase", b"passcode", b"cookie", b"signature", b"code", b"value", b"base"],
+        b'w' => &[b"pw"],
         b'l' => &[b"credential"],
         b'y' => &[b"key"],
-        b'g' => &[b"sig"],
+        b'k' => &[b"psk"],
+        b'h' => &[b"auth"],
+        b'a' => &[b"data"],
+        b'g' => &[b"sig", b"string"],
+        b'r' => &[b"str"],
         _ => &[],
     }
 }
@@ -46,7 +53,7 @@ pub fn before(text: &[u8], end: usize) -> Option<(usize, &[u8])> {
     }
     // The letter of an escape is no part of the name behind it.
     let slashes = text[..start].iter().rev().take_while(|byte| **byte == b'\\').count();
-    if slashes > 0 && start < end && matches!(text[start], b'n' | b'r' | b't') {
+    if slashes > 0 && start + 1 < end && matches!(text[start], b'n' | b'r' | b't') {
         start += 1;
     }
     (start < end).then(|| (start, &text[start..end]))
@@ -84,7 +91,7 @@ pub fn tells(name: &[u8], config: &Config) -> Option<Tells> {
     let (one, two, three) = (joined(&parts, 1), joined(&parts, 2), joined(&parts, 3));
     let plain = joined(&parts, parts.len());
     if config.names.contains(&plain) || config.names.contains(&one) {
-        return Some(Tells::Chosen("secret"));
+        return Some(Tells::Chosen);
     }
     match plain.as_str() {
         "authorization" | "proxyauthorization" => return Some(Tells::Header),
@@ -92,14 +99,20 @@ pub fn tells(name: &[u8], config: &Config) -> Option<Tells> {
         _ => {}
     }
     match one.as_str() {
-        "password" | "passwd" | "pwd" | "pass" | "passphrase" | "passcode" => return Some(Tells::Chosen("password")),
-        "secret" | "credential" | "credentials" => return Some(Tells::Chosen("secret")),
-        "token" | "pat" | "jwt" if !is_page_token(&two) => return Some(Tells::Made("token")),
-        _ if one.ends_with("password") => return Some(Tells::Chosen("password")),
-        "apikey" | "accesskey" | "secretkey" | "authkey" | "privatekey" => return Some(Tells::Made("api-key")),
+        "password" | "passwd" | "pwd" | "pass" | "passphrase" | "passcode" | "pw" | "psk" | "credential"
+        | "credentials" => {
+            return Some(Tells::Chosen);
+        }
+        _ if one.ends_with("password") || one.ends_with("secret") => return Some(Tells::Chosen),
+        "pat" | "jwt" => return Some(Tells::Made),
+        "auth" => return Some(Tells::Pair),
+        _ if one.ends_with("token") && !is_page_token(&one) && !is_page_token(&two) => return Some(Tells::Made),
+        "apikey" | "accesskey" | "secretkey" | "authkey" | "privatekey" => return Some(Tells::Made),
         _ => {}
     }
-    const KEYS: [&str; 20] = [
+    const KEYS: [&str; 22] = [
+        "keydata",
+        "keybase",
         "apikey",
         "accesskey",
         "secretkey",
@@ -121,11 +134,28 @@ pub fn tells(name: &[u8], config: &Config) -> Option<Tells> {
         "sharedkey",
         "hmackey",
     ];
-    if KEYS.contains(&two.as_str()) || KEYS.contains(&three.as_str()) {
-        return Some(Tells::Made("api-key"));
+    let is_key = one == "key" && is_variable(name) && !PLAIN_KEYS.contains(&two.as_str());
+    if is_key || KEYS.contains(&two.as_str()) || KEYS.contains(&three.as_str()) {
+        return Some(Tells::Made);
     }
     None
 }
+
+/// Variables that name keys which are no secrets.
+const PLAIN_KEYS: [&str; 12] = [
+    "publickey",
+    "publishablekey",
+    "primarykey",
+    "foreignkey",
+    "cachekey",
+    "sortkey",
+    "partitionkey",
+    "hostkey",
+    "anonkey",
+    "groupkey",
+    "indexkey",
+    "registrykey",
+];
 
 /// Tokens by which one pages or guards forms are no secrets worth the noise.
 fn is_page_token(two: &str) -> bool {
@@ -180,15 +210,15 @@ mod tests {
     fn a_name_tells_by_how_it_ends() {
         let told = |name: &str| tells(name.as_bytes(), &Config::default());
         for name in ["password", "DB_PASSWORD", "dbPassword", "smtp-pass", "spring.datasource.password", "PASSWORD2"] {
-            assert_eq!(told(name), Some(Tells::Chosen("password")), "{name}");
+            assert_eq!(told(name), Some(Tells::Chosen), "{name}");
         }
         for name in ["GITHUB_TOKEN", "accessToken", "token", "x-auth-token"] {
-            assert_eq!(told(name), Some(Tells::Made("token")), "{name}");
+            assert_eq!(told(name), Some(Tells::Made), "{name}");
         }
         for name in
             ["api_key", "OPENAI_API_KEY", "apiKey", "APIKEY", "aws_secret_access_key", "X-Api-Key", "service_role_key"]
         {
-            assert_eq!(told(name), Some(Tells::Made("api-key")), "{name}");
+            assert_eq!(told(name), Some(Tells::Made), "{name}");
         }
         for name in [
             "max_tokens",

@@ -75,6 +75,16 @@ pub fn looks_random(value: &[u8], at_least: usize) -> bool {
     turns && mixed && make.distinct * 3 >= make.len.min(30)
 }
 
+/// Whether nobody can speak it: letters and digits, many of which stand in rows of consonants. What is thrown of few sorts of
+/// signs changes them too seldom to look thrown otherwise.
+#[must_use]
+pub fn is_unspeakable(value: &[u8]) -> bool {
+    let speaks = |byte: &u8| !byte.is_ascii_alphabetic() || b"aeiouy".contains(&byte.to_ascii_lowercase());
+    let rows: usize = value.split(speaks).map(<[u8]>::len).filter(|row| *row >= 4).sum();
+    let make = Make::of(value);
+    make.len >= 20 && make.alnum() == make.len && make.digits > 0 && make.distinct >= 12 && rows * 4 >= make.len
+}
+
 /// Whether it is written in place of a value: an example, a hint, a reference, nothing.
 #[must_use]
 pub fn is_stand_in(value: &[u8]) -> bool {

@@ -1,5 +1,6 @@
 //! Credentials in URLs: `scheme://user:password@host`.
 use super::Found;
+use super::kinds;
 use super::random::{is_stand_in, looks_random};
 
 /// Most bytes between `://` and `@`.
@@ -19,9 +20,9 @@ pub(super) fn credentials(text: &[u8], at: usize) -> Option<Found> {
         Some(colon) => {
             let password = &window[colon + 1..host];
             let is_one = !password.is_empty() && !is_stand_in(password) && !is_word(password);
-            is_one.then(|| Found::chosen(from + colon + 1, from + host, "url-password"))
+            is_one.then(|| kinds::found(text, from + colon + 1, from + host))
         }
-        None => looks_random(&window[..host], 16).then(|| Found::new(from, from + host, "token")),
+        None => looks_random(&window[..host], 16).then(|| kinds::found(text, from, from + host)),
     }
 }
 
@@ -38,17 +39,18 @@ fn may_be_in_authority(byte: u8) -> bool {
 
 /// A webhook: whoever knows the address may post.
 fn webhook(text: &[u8], from: usize, host_end: usize) -> Option<Found> {
-    let hosts: [(&[u8], &[u8]); 3] = [
+    let hosts: [(&[u8], &[u8]); 4] = [
+        (b".webhook.office.com", b"/webhookb2/"),
         (b"hooks.slack.com", b"/services/"),
         (b"discord.com", b"/api/webhooks/"),
         (b"discordapp.com", b"/api/webhooks/"),
     ];
-    let (_, path) = hosts.iter().find(|(host, _)| text[from..host_end] == **host)?;
+    let (_, path) = hosts.iter().find(|(host, _)| text[from..host_end].ends_with(host))?;
     let start = host_end + path.len();
     let end = text
         .get(start..)?
         .iter()
-        .take_while(|byte| byte.is_ascii_alphanumeric() || matches!(byte, b'/' | b'_' | b'-'))
+        .take_while(|byte| byte.is_ascii_alphanumeric() || matches!(byte, b'/' | b'_' | b'-' | b'@'))
         .count()
         + start;
     let is_it = text[host_end..].starts_with(path) && end - start >= 24 && !is_stand_in(&text[start..end]);

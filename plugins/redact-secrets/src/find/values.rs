@@ -1,8 +1,9 @@
 //! Values that a name beside them makes secrets.
 use super::Found;
+use super::kinds;
 use super::names::{self, Tells};
 use super::prefixes::is_made;
-use super::random::{Make, is_stand_in, looks_random};
+use super::random::{Make, is_stand_in, is_unspeakable, looks_random};
 use super::words::{ends_line, quote};
 use crate::config::Config;
 
@@ -17,9 +18,9 @@ const SHORTEST_VARIABLE: usize = 6;
 pub(super) struct Value {
     pub(super) start: usize,
     pub(super) end: usize,
-    quoted: bool,
+    pub(super) quoted: bool,
     /// It stands directly behind the sign.
-    close: bool,
+    pub(super) close: bool,
 }
 
 impl Value {
@@ -29,7 +30,7 @@ impl Value {
         Self { end: len.map_or(self.end, |len| self.start + len), ..*self }
     }
 
-    fn of<'a>(&self, text: &'a [u8]) -> &'a [u8] {
+    pub(super) fn of<'a>(&self, text: &'a [u8]) -> &'a [u8] {
         &text[self.start..self.end]
     }
 }
@@ -48,19 +49,20 @@ pub(super) fn behind(text: &[u8], at: usize) -> Option<Value> {
         return None;
     }
     let close = start == at + 1;
+    // `**Password:** x`
+    start += text[start..].iter().take(2).take_while(|byte| **byte == b'*').count();
     let spaces = text[start..].iter().take(8).take_while(|byte| **byte == b' ').count();
     value_at(text, start + spaces, close && spaces == 0)
 }
 
 /// The value that begins at `start`.
-fn value_at(text: &[u8], start: usize, close: bool) -> Option<Value> {
+pub(super) fn value_at(text: &[u8], start: usize, close: bool) -> Option<Value> {
     let window = text.len().min(start.checked_add(MOST)?);
     if let Some((mark, len)) = quote(text, start) {
         let from = start + len;
         let inside = text.get(from..window)?;
-        let stop = inside.iter().position(|byte| *byte == mark || *byte == b'"').map(|stop| from + stop)?;
         // Of an escaped quote the backslashes before it are no part of the value; a line break ends it.
-        let end = stop - text[from..stop].iter().rev().take_while(|byte| **byte == b'\\').count();
+        let end = from + closing(inside, mark, len - 1)?;
         let broken = (from..end).any(|at| text[at] == b'\\' && ends_line(text, at));
         return (!broken && from < end).then_some(Value { start: from, end, quoted: true, close });
     }
@@ -69,35 +71,72 @@ fn value_at(text: &[u8], start: usize, close: bool) -> Option<Value> {
     (len > 0).then_some(Value { start, end: start + len, quoted: false, close })
 }
 
+/// Where a text ends that began with this quote behind so many backslashes: at the same quote with no more of them, which
+/// are left out, or at the end of the JSON string.
+fn closing(inside: &[u8], mark: u8, slashes: usize) -> Option<usize> {
+    let mut before = 0;
+    for (at, byte) in inside.iter().enumerate() {
+        let ends = *byte == mark && before <= slashes || *byte == b'"' && before == 0;
+        if ends {
+            return Some(at - before);
+        }
+        before = if *byte == b'\\' { before + 1 } else { 0 };
+    }
+    None
+}
+
 /// The value as a secret, if the name before the sign at `at` tells that it is one.
 pub(super) fn named(text: &[u8], at: usize, value: &Value, config: &Config) -> Option<Found> {
-    let (begin, name) = names::before(text, at)?;
+    let (begin, name) = names::before(text, at).map(|found| behind_type(text, found))?;
+    // A part of a path such as `arn:aws:secretsmanager:…:secret:x`.
+    if text[at] == b':' && begin > 0 && text[begin - 1] == b':' {
+        return None;
+    }
     let query = begin > 0 && matches!(text[begin - 1], b'?' | b'&' | b';');
-    let tells = names::tells(name, config).or_else(|| in_query(name).filter(|_| query))?;
+    let tells = names::tells(name, config).or_else(|| in_query(name).filter(|_| query));
+    let tells = tells.or_else(|| super::pairs::tells(text, begin, name, config))?;
     let value = &if query { value.until(text, b"&#") } else { *value };
     match tells {
         Tells::Header => of_header(text, value),
-        Tells::Cookies => of_cookies(text, value.start),
-        Tells::Made(kind) if config.named_values && is_made_secret(text, value, name) => {
-            Some(Found::new(value.start, value.end, kind))
-        }
-        Tells::Chosen(kind) if config.named_values && is_chosen_secret(text, value, name) => {
-            Some(Found::chosen(value.start, value.end, kind))
-        }
-        Tells::Made(_) | Tells::Chosen(_) => None,
+        Tells::Cookies => None,
+        _ if config.named_values => secret(text, value, name, tells),
+        _ => None,
     }
+}
+
+/// The value of this name as a secret, if it looks like one.
+pub(super) fn secret(text: &[u8], value: &Value, name: &[u8], tells: Tells) -> Option<Found> {
+    let is_one = match tells {
+        Tells::Made => is_made_secret(text, value, name),
+        Tells::Chosen => is_chosen_secret(text, value, name),
+        Tells::Pair => kinds::is_pair(value.of(text)),
+        Tells::Header | Tells::Cookies => false,
+    };
+    is_one.then(|| kinds::found(text, value.start, value.end))
+}
+
+/// The name behind which a type stands: of `token: str` the name is `token`; and one of two words, `API key`.
+fn behind_type<'a>(text: &'a [u8], (begin, name): (usize, &'a [u8])) -> (usize, &'a [u8]) {
+    let is_type = matches!(name, b"str" | b"string" | b"String");
+    let before = text[..begin].trim_ascii_end();
+    if is_type && before.ends_with(b":") {
+        return names::before(text, before.len() - 1).unwrap_or((begin, name));
+    }
+    let spoken = name.eq_ignore_ascii_case(b"key")
+        && [&b"api "[..], b"API ", b"Api "].iter().any(|word| text[..begin].ends_with(word));
+    if spoken { (begin - 4, b"apikey") } else { (begin, name) }
 }
 
 /// Signatures and keys in the query of a URL give what they sign.
 fn in_query(name: &[u8]) -> Option<Tells> {
     let names: [&[u8]; 6] = [b"sig", b"signature", b"x-amz-signature", b"x-goog-signature", b"key", b"code"];
-    names.contains(&name.to_ascii_lowercase().as_slice()).then_some(Tells::Made("url-signature"))
+    names.contains(&name.to_ascii_lowercase().as_slice()).then_some(Tells::Made)
 }
 
 /// A key or token: it looks as if thrown. Of an environment variable a shorter one will do.
 fn is_made_secret(text: &[u8], value: &Value, name: &[u8]) -> bool {
     let bytes = value.of(text);
-    let made = is_made(bytes) || is_variable(text, value, name) && looks_random(bytes, 12);
+    let made = is_made(bytes) || is_unspeakable(bytes) || is_variable(text, value, name) && looks_random(bytes, 12);
     made && !is_stand_in(bytes) && !is_code(bytes, value.quoted)
 }
 
@@ -136,11 +175,12 @@ fn same_name(value: &[u8], name: &[u8]) -> bool {
         text.iter().filter(|byte| byte.is_ascii_alphabetic()).map(u8::to_ascii_lowercase).collect()
     };
     let (value, name) = (letters(value), letters(name));
-    value == name || value.ends_with(b"password") || value.ends_with(b"secret") || value.ends_with(b"token")
+    let again: [&[u8]; 5] = [b"password", b"secret", b"token", b"credential", b"credentials"];
+    value == name || again.iter().any(|end| value.ends_with(end))
 }
 
 /// A reference, a call or a path rather than a value.
-fn is_code(value: &[u8], quoted: bool) -> bool {
+pub(super) fn is_code(value: &[u8], quoted: bool) -> bool {
     let has = |signs: &[u8]| value.iter().any(|byte| signs.contains(byte));
     // The base64 of a key may begin with a slash too.
     let path = value.starts_with(b"/") && !looks_random(value, 32)
@@ -151,72 +191,84 @@ fn is_code(value: &[u8], quoted: bool) -> bool {
     if path || url || value.starts_with(b"arn:") || value.starts_with(b"op:") {
         return true;
     }
+    if is_constant(value) || value.starts_with(b"+") && !looks_random(value, 32) {
+        return true;
+    }
     if quoted {
         return false;
     }
-    has(b"(){}[]*")
+    let goes_on = [&b"??"[..], b"&&", b"||", b"===", b"!0:", b"!1:"];
+    if goes_on.iter().any(|sign| holds(value, sign)) {
+        return true;
+    }
+    let assigned = value.iter().position(|byte| *byte == b'=').is_some_and(|at| is_dotted_name(&value[..at]));
+    assigned
+        || has(b"(){}[]*")
         || value.starts_with(b"x:")
         || value.starts_with(b"&")
         || value.starts_with(b"@")
         || is_dotted_name(value)
 }
 
+fn holds(value: &[u8], part: &[u8]) -> bool {
+    value.windows(part.len()).any(|window| window == part)
+}
+
+/// The name of a variable: `AWS_SECRET_ACCESS_KEY`.
+fn is_constant(value: &[u8]) -> bool {
+    value.contains(&b'_') && value.iter().all(|byte| byte.is_ascii_uppercase() || *byte == b'_')
+}
+
 /// `settings.API_KEY`, `self.token`, `Foo::bar`: parts that are names, none of which holds a digit in the middle of it.
 fn is_dotted_name(value: &[u8]) -> bool {
     let is_name = |part: &[u8]| {
         !part.is_empty()
-            && part.iter().all(|byte| byte.is_ascii_alphabetic() || *byte == b'_' || *byte == b'?' || *byte == b'!')
+            && part.iter().all(|byte| byte.is_ascii_alphabetic() || matches!(byte, b'_' | b'?' | b'!' | b'1'..=b'3'))
+            && !part[0].is_ascii_digit()
     };
     value.contains(&b'.') && value.split(|byte| *byte == b'.').all(is_name)
         || value.windows(2).any(|part| part == b"::" || part == b"->")
 }
 
 /// `Bearer …`, `Basic …` and others behind `Authorization:`.
-fn of_header(text: &[u8], value: &Value) -> Option<Found> {
+pub(super) fn of_header(text: &[u8], value: &Value) -> Option<Found> {
     let scheme_end = super::words::word_end(text, value.start);
     if text.get(scheme_end) == Some(&b' ') {
         return of_scheme(text, value.start, scheme_end).or_else(|| other_scheme(text, value.start, scheme_end));
     }
     let bytes = value.of(text);
-    (looks_random(bytes, 16) && !is_stand_in(bytes)).then(|| Found::new(value.start, value.end, "token"))
+    (looks_random(bytes, 16) && !is_stand_in(bytes)).then(|| kinds::found(text, value.start, value.end))
 }
 
 /// A scheme that only counts where a header names it.
 fn other_scheme(text: &[u8], at: usize, end: usize) -> Option<Found> {
     let schemes: [&[u8]; 4] = [b"token", b"apikey", b"key", b"bot"];
-    schemes
-        .contains(&text[at..end].to_ascii_lowercase().as_slice())
-        .then(|| credential(text, end + 1, "token"))
-        .flatten()
+    schemes.contains(&text[at..end].to_ascii_lowercase().as_slice()).then(|| credential(text, end + 1)).flatten()
 }
 
 /// A scheme of authentication at `at` and its credential: the words `Bearer` and `Basic`.
 pub(super) fn of_scheme(text: &[u8], at: usize, end: usize) -> Option<Found> {
     match &text[at..end] {
-        b"Bearer" | b"bearer" | b"BEARER" => credential(text, end + 1, "bearer-token"),
+        b"Bearer" | b"bearer" | b"BEARER" => credential(text, end + 1),
         b"Basic" | b"basic" => basic(text, end + 1),
         _ => None,
     }
 }
 
-fn credential(text: &[u8], start: usize, kind: &str) -> Option<Found> {
+fn credential(text: &[u8], start: usize) -> Option<Found> {
     let value = token_at(text, start);
     let bytes = &text[value.0..value.1];
-    let first = super::words::word_end(text, value.0);
-    // One of a known kind is told as that.
-    if first > value.0 && super::prefixes::known(text, value.0, first, &Config::default()).is_some() {
-        return None;
-    }
-    let good = looks_random(bytes, 16) || looks_random(bytes, 12) && ends_line(text, value.1) || is_made(bytes);
-    (good && !is_stand_in(bytes)).then(|| Found::new(value.0, value.1, kind))
+    let good = looks_random(bytes, 16)
+        || looks_random(bytes, 12) && ends_line(text, value.1)
+        || is_made(bytes)
+        || is_unspeakable(bytes);
+    (good && !is_stand_in(bytes)).then(|| kinds::found(text, value.0, value.1))
 }
 
 /// `user:password` in base64.
 fn basic(text: &[u8], start: usize) -> Option<Found> {
     let value = token_at(text, start);
-    let decoded = base64(&text[value.0..value.1])?;
-    let is_it = decoded.len() >= 5 && decoded.contains(&b':') && decoded.iter().all(|byte| (0x20..0x7f).contains(byte));
-    is_it.then(|| Found::chosen(value.0, value.1, "basic-auth"))
+    kinds::is_pair(&text[value.0..value.1]).then(|| kinds::found(text, value.0, value.1))
 }
 
 /// Where the token that begins at `start` stands: letters, digits and the signs of base64 and of URLs.
@@ -226,86 +278,23 @@ fn token_at(text: &[u8], start: usize) -> (usize, usize) {
     (start.min(text.len()), start.min(text.len()) + len)
 }
 
-/// The pairs of a cookie header: of each the value, if it looks thrown. The first that does counts; the header is gone over
-/// from there.
-fn of_cookies(text: &[u8], start: usize) -> Option<Found> {
-    let mut at = start;
+/// The pairs of a cookie header that begins at `start`: of each the value, if it looks thrown.
+pub(super) fn cookies(text: &[u8], start: usize) -> Vec<Found> {
+    let (mut found, mut at) = (Vec::new(), start);
     for _ in 0..32 {
-        let name = super::words::word_end(text, at);
-        if name == at || text.get(name) != Some(&b'=') {
-            return None;
+        let name = text[at..].iter().take(MOST).take_while(|byte| !b"=; \"\\".contains(byte)).count();
+        if name == 0 || text.get(at + name) != Some(&b'=') {
+            break;
         }
-        let (from, end) = token_at(text, name + 1);
-        if looks_random(&text[from..end], 16) {
-            return Some(Found::new(from, end, "cookie"));
+        let from = at + name + 1;
+        let end = from + text[from..].iter().take(MOST).take_while(|byte| !b"; \"\\',".contains(byte)).count();
+        if looks_random(&text[from..end], 16) || is_made(&text[from..end]) {
+            found.push(kinds::found(text, from, end));
         }
         if !text[end..].starts_with(b"; ") {
-            return None;
+            break;
         }
         at = end + 2;
     }
-    None
-}
-
-/// The value of an option such as `--password value`, `-u user:password`, `machine … login … password value`.
-pub(super) fn of_option(text: &[u8], at: usize, end: usize, config: &Config) -> Option<Found> {
-    let word = &text[at..end];
-    if word == b"-u" || word == b"--user" || word == b"--proxy-user" {
-        return of_user(text, end + 1);
-    }
-    let long = word.starts_with(b"--") && config.named_values;
-    let netrc = word == b"password" && is_netrc(text, at);
-    if !long && !netrc {
-        return None;
-    }
-    let value = value_at(text, end + 1, true)?;
-    let tells = names::tells(word.trim_ascii_start().strip_prefix(b"--").unwrap_or(word), config)?;
-    match tells {
-        Tells::Made(kind) => is_made_secret(text, &value, word).then(|| Found::new(value.start, value.end, kind)),
-        Tells::Chosen(kind) => {
-            is_chosen_secret(text, &value, word).then(|| Found::chosen(value.start, value.end, kind))
-        }
-        Tells::Header | Tells::Cookies => None,
-    }
-}
-
-/// The line of a `.netrc`.
-fn is_netrc(text: &[u8], at: usize) -> bool {
-    let before = &text[at.saturating_sub(120)..at];
-    before.windows(6).any(|part| part == b"login ") && before.windows(8).any(|part| part == b"machine ")
-}
-
-/// `curl -u user:password`.
-fn of_user(text: &[u8], start: usize) -> Option<Found> {
-    let value = value_at(text, start, true)?;
-    let colon = value.of(text).iter().position(|byte| *byte == b':')?;
-    let password = &text[value.start + colon + 1..value.end];
-    let digits_only = password.iter().all(u8::is_ascii_digit);
-    let good = password.len() >= 6 && colon > 0 && !digits_only && !is_stand_in(password) && !is_code(password, false);
-    good.then(|| Found::chosen(value.start + colon + 1, value.end, "password"))
-}
-
-fn base64(text: &[u8]) -> Option<Vec<u8>> {
-    let text = &text[..text.iter().rposition(|byte| *byte != b'=').map_or(0, |at| at + 1)];
-    if text.len() < 7 || text.len() > MOST {
-        return None;
-    }
-    let (mut bits, mut count, mut out) = (0_u32, 0, Vec::with_capacity(text.len()));
-    for byte in text {
-        let digit = match byte {
-            b'A'..=b'Z' => byte - b'A',
-            b'a'..=b'z' => byte - b'a' + 26,
-            b'0'..=b'9' => byte - b'0' + 52,
-            b'+' | b'-' => 62,
-            b'/' | b'_' => 63,
-            _ => return None,
-        };
-        bits = bits << 6 | u32::from(digit);
-        count += 6;
-        if count >= 8 {
-            count -= 8;
-            out.push((bits >> count) as u8);
-        }
-    }
-    Some(out)
+    found
 }
