@@ -21,7 +21,8 @@ fn a_page_shows_what_its_commands_print() {
         if page != now && std::env::var_os("PAGES").is_some_and(|want| want == "write") {
             std::fs::write(&path, &now).expect("the page");
         } else {
-            assert_eq!(page, now, "{}: PAGES=write writes it anew", path.display());
+            let line = page.lines().zip(now.lines()).find(|(old, new)| old != new);
+            assert!(page == now, "{}: {line:#?}; PAGES=write writes it anew", path.display());
         }
     }
     assert!(commands >= pages().len(), "each page shows a session before and after");

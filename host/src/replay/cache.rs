@@ -5,6 +5,8 @@ use pi_session::branch::Branch;
 use pi_session::context::{Context, ContextEntry};
 use serde::Serialize;
 
+use super::account::pays_after;
+
 /// One change of what had been sent before.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize)]
 #[serde(rename_all = "camelCase")]
@@ -21,6 +23,8 @@ pub struct Break {
     pub tokens_after: u64,
     /// Tokens from the first changed message on, estimated.
     pub sent_anew: u64,
+    /// Requests after which what is saved has paid for what is sent anew; none if nothing is saved.
+    pub pays_after: Option<u64>,
 }
 
 /// The break between two contexts of one branch; none if the later one only has more behind.
@@ -33,13 +37,15 @@ pub fn compare(branch: &Branch, before: &Context, after: &Context) -> Option<Bre
     }
     let sum = |entries: &[&ContextEntry]| entries.iter().map(|entry| branch.shown_tokens(entry)).sum();
     let entry = after.get(same).and_then(|entry| branch.item(entry.place).id).map(str::to_owned);
+    let (tokens_before, tokens_after, sent_anew) = (sum(&before), sum(&after), sum(&after[same..]));
     Some(Break {
         at: branch.leaf_id().map(str::to_owned),
         message: same,
         entry,
-        tokens_before: sum(&before),
-        tokens_after: sum(&after),
-        sent_anew: sum(&after[same..]),
+        tokens_before,
+        tokens_after,
+        sent_anew,
+        pays_after: pays_after(sent_anew, tokens_before.saturating_sub(tokens_after)),
     })
 }
 

@@ -13,6 +13,7 @@
 //! Two replays of the same sessions with the same components, config and settings of Pi's are equal, but for the time they
 //! took: ids come from a count, times are the recording's, and no limit of wall clock counts.
 
+pub mod account;
 pub mod cache;
 mod pi;
 mod play;
@@ -41,6 +42,7 @@ use crate::models::Models;
 use crate::pi::PiFiles;
 use crate::sandbox::Plugin;
 
+use account::Account;
 use pi::{Ids, Pi};
 use play::Play;
 pub use recorded::Recorded;
@@ -155,7 +157,8 @@ impl Replay {
             play.rest()?;
         }
         let branch = play.pi().branch(play.end().as_deref())?;
-        let side = Side::of(&branch, std::mem::take(&mut play.breaks))?;
+        let account = Account::of(&branch, |leaf| play.pi().branch(leaf))?;
+        let side = Side::of(&branch, account, std::mem::take(&mut play.breaks))?;
         // The descriptor of the scratch file stays with the branch.
         Ok(Ended { branch, side, left_out: play.left_out })
     }

@@ -12,6 +12,7 @@ use serde_json::value::RawValue;
 use crate::journal::{About, Batch, Handler, RunRecord};
 use crate::sandbox::Plugin;
 
+use super::account::{Account, Balance};
 use super::cache::Break;
 use super::recorded::Recorded;
 
@@ -36,6 +37,8 @@ pub struct Told {
     pub before: Side,
     /// With them.
     pub after: Side,
+    /// What the plugins save or cost, the provider's cache reckoned with.
+    pub balance: Balance,
     /// The plugins in order.
     pub plugins: Vec<PluginTold>,
     /// Every batch, in the order in which they were proposed.
@@ -62,6 +65,8 @@ pub struct Side {
     pub sent_anew: u64,
     /// Where what had been sent before was changed.
     pub breaks: Vec<Break>,
+    /// What all requests sent, and what of it the cache had.
+    pub account: Account,
 }
 
 /// What one plugin did in one session.
@@ -242,7 +247,7 @@ fn add(list: &mut Vec<Several>, run: &RunRecord, rule: &str, message: &str) {
 }
 
 impl Side {
-    pub(super) fn of(branch: &Branch, breaks: Vec<Break>) -> Result<Side, BranchError> {
+    pub(super) fn of(branch: &Branch, account: Account, breaks: Vec<Break>) -> Result<Side, BranchError> {
         let context = branch.context();
         let tokens = branch.tokens(&context)?;
         Ok(Side {
@@ -252,6 +257,7 @@ impl Side {
             messages: context.entries.iter().filter(|entry| entry.gives()).count(),
             sent_anew: breaks.iter().map(|one| one.sent_anew).sum(),
             breaks,
+            account,
         })
     }
 }
@@ -277,6 +283,7 @@ pub(super) fn told(
         session: recorded.id().to_owned(),
         entries: recorded.tree.entries().len(),
         left_out,
+        balance: after.account.against(&before.account),
         recorded_tokens: branch.tokens(&branch.context())?.total as u64,
         before,
         after,

@@ -5,6 +5,7 @@ use crate::cli::out::{Out, grouped};
 use crate::cli::paint::{Ink, Row};
 use crate::cli::preview::one_line;
 use crate::files::shown;
+use crate::replay::account::{Account, READ, WRITE};
 use crate::replay::report::{GraftTold, PluginTold, Several, Side, Told};
 
 use super::compare::Change;
@@ -128,16 +129,37 @@ fn context(told: &Told, out: &mut Out) -> Result<(), Failure> {
     let breaks =
         |side: &Side| format!("broken {} times, {} tokens sent anew", side.breaks.len(), grouped(side.sent_anew));
     row("cache", &format!("without: {}; with: {}", breaks(before), breaks(after)), out)?;
+    account(told, out)?;
     let first = after.breaks.iter().find(|one| !before.breaks.contains(one));
     let Some(first) = first else { return Ok(()) };
     let entry = first.entry.as_deref().map_or_else(|| "the end".to_owned(), one_line);
     let text = format!(
-        "first changed message: number {}, {entry}; {} tokens before, {} behind it",
+        "first changed message: number {}, {entry}; {} tokens before, {} behind it{}",
         first.message,
         grouped(first.tokens_before),
-        grouped(first.tokens_after)
+        grouped(first.tokens_after),
+        first.pays_after.map_or_else(String::new, |requests| format!("; pays after {requests} requests"))
     );
     row("", &text, out)
+}
+
+/// What the requests sent, and what the plugins saved of it.
+fn account(told: &Told, out: &mut Out) -> Result<(), Failure> {
+    let (before, after, balance) = (&told.before.account, &told.after.account, told.balance);
+    if before == after {
+        return Ok(());
+    }
+    let one = |of: &Account| format!("{} tokens read from it, {} written", grouped(of.read), grouped(of.written));
+    let sent = format!("{} requests, without: {}; with: {}", after.requests, one(before), one(after));
+    row("", &sent, out)?;
+    let worth = grouped(balance.saved.unsigned_abs());
+    let saved = if balance.saved < 0 { format!("{worth} more") } else { format!("{worth} less") };
+    let paid = match (balance.dearer_at, balance.paid_back_after) {
+        (None, _) => String::new(),
+        (Some(at), None) => format!("; dearer from request {at} on, not paid back yet"),
+        (Some(at), Some(after)) => format!("; dearer from request {at} on, paid back {after} later"),
+    };
+    row("", &format!("in fresh tokens (read {READ}, written {WRITE}): {saved}{paid}"), out)
 }
 
 /// As reported, or estimated.
