@@ -17,7 +17,7 @@ fn runs(stage: &Stage) -> (Journal, Vec<RunRecord>) {
 }
 
 /// The scripted guest as another version: the same, with another digest.
-fn version(stage: &Stage, name: &str) -> PathBuf {
+pub fn version(stage: &Stage, name: &str) -> PathBuf {
     let scripted = concat!(env!("CARGO_MANIFEST_DIR"), "/../tests/guests/prebuilt/scripted.wasm");
     let mut bytes = std::fs::read(scripted).expect("the guest");
     let length = u8::try_from(name.len()).expect("a short name");
@@ -30,7 +30,7 @@ fn version(stage: &Stage, name: &str) -> PathBuf {
 }
 
 /// A plugin like [`scripted`] from another file, with limits.
-fn plugin(name: &str, file: &std::path::Path, limits: &str, script: &str) -> String {
+pub fn plugin(name: &str, file: &std::path::Path, limits: &str, script: &str) -> String {
     let text = scripted(name, &["append:custom"], script);
     let (head, config) = text.split_once("[plugin.config]").expect("a config");
     let head: String = head.lines().filter(|line| !line.starts_with("path")).map(|line| format!("{line}\n")).collect();
@@ -38,7 +38,7 @@ fn plugin(name: &str, file: &std::path::Path, limits: &str, script: &str) -> Str
 }
 
 /// What `quarantine list` says.
-fn quarantine(stage: &Stage) -> Value {
+pub fn quarantine(stage: &Stage) -> Value {
     let output = stage.run(&["quarantine", "list", "--json"]);
     assert!(output.status.success(), "{}", String::from_utf8_lossy(&output.stderr));
     serde_json::from_slice(&output.stdout).expect("JSON")

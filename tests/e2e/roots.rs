@@ -2,7 +2,8 @@
 
 use std::fs;
 use std::path::PathBuf;
-use std::process::{Command, Output};
+use std::process::{Command, Output, Stdio};
+use std::time::{Duration, Instant};
 
 use rustix::process::Signal;
 use serde_json::Value;
@@ -51,21 +52,27 @@ fn state(stage: &Stage) -> String {
     states(stage).remove(0).0
 }
 
-/// Another daemon's stage: its own state directory and config, the runtime directory and roots of the first.
-struct Beside<'a> {
+/// Another daemon's stage: its own state directory and config, and the roots of the first.
+struct Beside {
     stage: Stage,
-    first: &'a Stage,
+    runtime: PathBuf,
 }
 
-impl<'a> Beside<'a> {
-    fn new(first: &'a Stage, roots: &[PathBuf]) -> Beside<'a> {
+impl Beside {
+    /// With the first one's runtime directory.
+    fn new(first: &Stage, roots: &[PathBuf]) -> Beside {
+        Beside { runtime: first.path("runtime"), ..Beside::apart(roots) }
+    }
+
+    /// With a runtime directory of its own, as another user has.
+    fn apart(roots: &[PathBuf]) -> Beside {
         let stage = stage();
         set_roots(&stage, roots);
-        Beside { stage, first }
+        Beside { runtime: stage.path("runtime"), stage }
     }
 
     fn runtime(&self) -> String {
-        self.first.path("runtime").to_str().expect("text").to_owned()
+        self.runtime.to_str().expect("text").to_owned()
     }
 
     fn daemon(&self) -> Daemon {
@@ -78,7 +85,16 @@ impl<'a> Beside<'a> {
 
     /// That it does not start, and says why and what to do.
     fn is_refused(&self, args: &[&str]) {
-        let output = self.run(args);
+        let mut command = self.stage.command(args);
+        command.env("XDG_RUNTIME_DIR", self.runtime()).stdout(Stdio::null()).stderr(Stdio::piped());
+        let mut child = command.spawn().expect("the binary runs");
+        // One that is not refused would follow for ever.
+        let ends = Instant::now() + Duration::from_secs(60);
+        while child.try_wait().expect("its state").is_none() && Instant::now() < ends {
+            std::thread::sleep(Duration::from_millis(10));
+        }
+        let _ = child.kill();
+        let output = child.wait_with_output().expect("it ends");
         let said = String::from_utf8_lossy(&output.stderr).into_owned();
         assert_eq!(output.status.code(), Some(1), "{said}");
         assert!(said.contains("another pi-graft"), "{said}");
@@ -108,19 +124,59 @@ fn a_root_that_appears_goes_and_comes_again_is_followed_each_time() {
 #[test]
 fn a_root_of_another_daemon_is_refused_at_the_start_whatever_leads_to_it() {
     let stage = stage();
+    is_refused_beside(&stage, &|roots| Beside::new(&stage, roots));
+}
+
+#[test]
+fn a_root_of_another_daemon_is_refused_whatever_their_runtime_directories() {
+    is_refused_beside(&stage(), &Beside::apart);
+}
+
+fn is_refused_beside(stage: &Stage, beside: &dyn Fn(&[PathBuf]) -> Beside) {
     let daemon = stage.daemon(&["--closed"]);
     std::os::unix::fs::symlink(stage.root(), stage.path("link")).expect("a link");
     for way in ["sessions", "link", "sessions/--work--", "."] {
-        let beside = Beside::new(&stage, &[stage.path(way)]);
+        let beside = beside(&[stage.path(way)]);
         beside.is_refused(&["run"]);
         beside.is_refused(&["run", "--once"]);
     }
     // A session that is named is as much the other's.
     is_followed(&stage.session("a.jsonl"));
-    let beside = Beside::new(&stage, &[]);
+    let beside = beside(&[]);
     beside.is_refused(&["run", "--once", stage.session("a.jsonl").to_str().expect("text")]);
     daemon.end();
     assert!(beside.run(&["run", "--once", stage.session("a.jsonl").to_str().expect("text")]).status.success());
+}
+
+/// Each has a root of its own. What leads out of one is not followed; a file that has a name in both is, by both, and what the one
+/// grafted the other finds in it.
+#[test]
+fn a_session_that_two_roots_lead_to_gets_each_graft_once() {
+    let stage = stage();
+    let own = stage.path("own");
+    fs::create_dir(&own).expect("made");
+    let beside = Beside::apart(std::slice::from_ref(&own));
+    let (first, second) = (stage.daemon(&["--closed"]), beside.daemon());
+    let (linked, shared) = (stage.session("linked.jsonl"), stage.session("shared.jsonl"));
+    let (linked_there, shared_there) = (own.join("linked.jsonl"), own.join("shared.jsonl"));
+    [&linked, &shared].iter().for_each(|path| drop(Talk::begin(path)));
+    std::os::unix::fs::symlink(&linked, &linked_there).expect("a link");
+    fs::hard_link(&shared, &shared_there).expect("a second name");
+    for (turn, paths) in
+        [[&linked, &shared], [&linked_there, &shared_there], [&linked, &shared]].into_iter().enumerate()
+    {
+        for path in paths {
+            let mut pi = Talk::reopen(path);
+            pi.user("hello");
+            pi.assistant("hi");
+            until("the graft", || notes(path) == turn + 1);
+            Session::read(path).assert_sound();
+        }
+    }
+    let logs = [first.end(), second.end()];
+    assert!(logs[0].contains("linked.jsonl") && !logs[1].contains("linked.jsonl"), "{logs:?}");
+    assert!(logs[1].contains("shared.jsonl"), "{logs:?}");
+    assert_eq!([notes(&linked), notes(&shared)], [3, 3]);
 }
 
 /// Resolved once and for all, a link that comes to lead elsewhere would never be noticed.

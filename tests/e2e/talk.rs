@@ -1,7 +1,11 @@
 //! Writing a session as Pi would, and reading what became of it.
 
+use std::fs::File;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
+use std::time::{Duration, UNIX_EPOCH};
+
+use pi_graft::daemon::world::now_ms;
 
 use pi_session::Tree;
 use pi_session::branch::Branch;
@@ -20,6 +24,8 @@ pub struct Talk {
     count: u32,
     /// Who answers.
     model: (&'static str, &'static str),
+    /// By how many seconds its clock is ahead.
+    ahead: i64,
 }
 
 /// Who answers where nobody else is named.
@@ -36,14 +42,19 @@ impl Talk {
         let id = path.file_stem().expect("a name").to_string_lossy().into_owned();
         let header = format!(r#"{{"type":"session","version":3,"id":"{id}","timestamp":"{}","cwd":{cwd:?}}}"#, now());
         append(path, &format!("{header}\n"));
-        Talk { path: path.to_path_buf(), leaf: None, count: 0, model: MODEL }
+        Talk { path: path.to_path_buf(), leaf: None, count: 0, model: MODEL, ahead: 0 }
     }
 
     /// Opens it as a new Pi would: the leaf is the last entry.
     pub fn reopen(path: &Path) -> Talk {
         let file = Session::read(path);
         let count = file.tree.entries().len() as u32 + 1000;
-        Talk { path: path.to_path_buf(), leaf: file.ids().last().cloned(), count, model: MODEL }
+        Talk { path: path.to_path_buf(), leaf: file.ids().last().cloned(), count, model: MODEL, ahead: 0 }
+    }
+
+    /// From now on its clock is so many seconds ahead: of what it writes, and of the file's time.
+    pub fn ahead(self, seconds: i64) -> Talk {
+        Talk { ahead: seconds, ..self }
     }
 
     /// From now on this model of this provider answers.
@@ -104,16 +115,21 @@ impl Talk {
     /// The line of a finished answer, not written.
     pub fn answer_line(&mut self, text: &str) -> (String, String) {
         let members = self.answer_members(&format!(r#"{{"type":"text","text":{}}}"#, quoted(text)), "stop");
-        self.line("message", &format!(r#""message":{{{members},"timestamp":{}}}"#, now_ms()))
+        self.line("message", &format!(r#""message":{{{members},"timestamp":{}}}"#, self.now_ms()))
     }
 
     fn message(&mut self, members: &str) -> String {
-        self.entry("message", &format!(r#""message":{{{members},"timestamp":{}}}"#, now_ms()))
+        self.entry("message", &format!(r#""message":{{{members},"timestamp":{}}}"#, self.now_ms()))
     }
 
     pub fn entry(&mut self, kind: &str, members: &str) -> String {
         let (id, line) = self.line(kind, members);
         append(&self.path, &line);
+        if self.ahead != 0 {
+            let time = UNIX_EPOCH + Duration::from_millis(self.now_ms().cast_unsigned());
+            let file = File::options().append(true).open(&self.path).expect("the session");
+            file.set_modified(time).expect("its time");
+        }
         id
     }
 
@@ -122,16 +138,16 @@ impl Talk {
         self.count += 1;
         let id = format!("{:08x}", self.count);
         let parent = self.leaf.replace(id.clone()).map_or("null".to_owned(), |leaf| format!("\"{leaf}\""));
-        let time = now();
+        let time = iso(self.now_ms());
         let line = format!(
             "{{\"type\":\"{kind}\",\"id\":\"{id}\",\"parentId\":{parent},\"timestamp\":\"{time}\",{members}}}\n"
         );
         (id, line)
     }
-}
 
-fn now_ms() -> i64 {
-    pi_graft::daemon::world::now_ms()
+    fn now_ms(&self) -> i64 {
+        now_ms() + self.ahead * 1000
+    }
 }
 
 fn now() -> String {

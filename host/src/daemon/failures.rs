@@ -41,8 +41,17 @@ fn word(kind: FailureKind, tries: u32, plugin: &Plugin) -> Word {
     match kind {
         kind if kind.is_nobodys() => Word::Skip,
         kind if kind.is_final() || tries > RETRIES => Word::Quarantine,
-        _ => Word::Retry(plugin.limits().retry.saturating_mul(GROWTH.saturating_pow(tries.saturating_sub(1)))),
+        _ => Word::Retry(pause(tries, plugin)),
     }
+}
+
+fn pause(tries: u32, plugin: &Plugin) -> Duration {
+    plugin.limits().retry.saturating_mul(GROWTH.saturating_pow(tries.saturating_sub(1)))
+}
+
+/// The moment after a pause, by the clock that nobody sets; Unix milliseconds.
+fn after(world: &World, pause: Duration) -> i64 {
+    world.steady_ms().saturating_add(i64::try_from(pause.as_millis()).unwrap_or(i64::MAX))
 }
 
 impl Session {
@@ -61,7 +70,7 @@ impl Session {
         let mut run = failed_run(&done.record, before);
         match word(kind, run.tries, plugin) {
             Word::Skip => return self.done_with(before),
-            Word::Retry(pause) => self.retry_after(done, &mut run, pause),
+            Word::Retry(pause) => self.retry_after(world, done, &mut run, pause),
             Word::Quarantine => quarantine(done, &mut run),
         }
         self.keep_failed(run);
@@ -78,7 +87,7 @@ impl Session {
         match word(kind, tries, plugin) {
             Word::Skip => return run.notes.into_iter().for_each(|note| self.ask_later(note)),
             Word::Retry(pause) => {
-                self.retry_after(done, &mut run, pause);
+                self.retry_after(world, done, &mut run, pause);
                 for note in run.notes {
                     self.ask_later(Note { failed: tries, not_before_ms: run.retry_ms, ..note });
                 }
@@ -102,11 +111,21 @@ impl Session {
         }
     }
 
-    fn retry_after(&self, done: &mut Concluded, run: &mut FailedRun, pause: Duration) {
-        let pause_ms = i64::try_from(pause.as_millis()).unwrap_or(i64::MAX);
-        run.retry_ms = Some(now_ms().saturating_add(pause_ms));
+    fn retry_after(&self, world: &World, done: &mut Concluded, run: &mut FailedRun, pause: Duration) {
+        run.retry_ms = Some(after(world, pause));
         say(done, &format!("try {} of {}, the next in {}", run.tries, RETRIES + 1, duration_text(pause)));
         info!(session = %self.path.display(), plugin = run.plugin, trigger = run.trigger, "tried again in {}", duration_text(pause));
+    }
+
+    /// What was put off by a daemon whose clock was set back since waits for no longer than if it were put off now.
+    pub(super) fn restart_pauses(&mut self, world: &World) {
+        let at_most = |name: &str, tries: u32, at: &mut Option<i64>| {
+            if let Some(plugin) = world.plugins.iter().find(|plugin| plugin.name() == name) {
+                *at = at.map(|at| at.min(after(world, pause(tries, plugin))));
+            }
+        };
+        self.failed.iter_mut().for_each(|run| at_most(&run.plugin, run.tries, &mut run.retry_ms));
+        self.record.later.iter_mut().for_each(|note| at_most(&note.plugin, note.failed, &mut note.not_before_ms));
     }
 
     /// A failed run is kept in the place of what was known of it.
@@ -163,7 +182,7 @@ impl Session {
 
     /// One more entry whose run failed: too many in a row, and the plugin is suspended here.
     fn failed_once_more(&mut self, world: &World, plugin: &Plugin) {
-        let (now, holds) = (now_ms(), self.is_suspended(world, plugin));
+        let holds = self.is_suspended(world, plugin);
         let standing = self.standing_mut(plugin.name());
         // What another version did, or what was lifted, does not count.
         if standing.digest != plugin.digest() || (standing.suspended_ms.is_some() && !holds) {
@@ -174,7 +193,7 @@ impl Session {
         if standing.failed < IN_A_ROW || standing.suspended_ms.is_some() {
             return;
         }
-        standing.suspended_ms = Some(now);
+        standing.suspended_ms = Some(world.suspended().now(plugin.name(), now_ms()));
         let how = "until a new version of it comes, or `pi-graft reload` or `pi-graft quarantine retry`";
         let why = format!("{IN_A_ROW} failures in a row: suspended in this session, {how}");
         warn!(session = %self.path.display(), plugin = plugin.name(), "{why}");

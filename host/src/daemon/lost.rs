@@ -9,7 +9,7 @@ use crate::journal::Batch;
 
 use super::KEEP_GONE_MS;
 use super::session::{Session, StepError};
-use super::world::{World, now_ms};
+use super::world::World;
 
 impl Session {
     /// Notes since when something is pending for entries that are not there, and gives it up after a long time.
@@ -19,7 +19,9 @@ impl Session {
             (true, None) => Ok(()),
             (true, Some(_)) => self.found_again(world),
             (false, None) => self.miss(world, &lost),
-            (false, Some(since)) if now_ms().saturating_sub(since) >= KEEP_GONE_MS => self.give_up(world, &lost),
+            (false, Some(since)) if world.at_most_now_ms().saturating_sub(since) >= KEEP_GONE_MS => {
+                self.give_up(world, &lost)
+            }
             (false, Some(_)) => Ok(()),
         }
     }
@@ -47,7 +49,7 @@ impl Session {
                 "the entry it was made for is not in the file any more; kept for 30 days",
             );
         }
-        self.record.lost_ms = Some(now_ms());
+        self.record.lost_ms = Some(world.at_most_now_ms());
         self.save(world, Vec::new())
     }
 

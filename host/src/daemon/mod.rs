@@ -434,7 +434,7 @@ impl Daemon {
 }
 
 fn house(world: &World) -> Result<(), JournalError> {
-    let (now, keep) = (world::now_ms(), world.settings.keep_runs.as_millis());
+    let (now, keep) = (world.at_most_now_ms(), world.settings.keep_runs.as_millis());
     let keep = i64::try_from(keep).unwrap_or(i64::MAX);
     let from_ms = now.saturating_sub(keep);
     world.journal.forget_used(from_ms)?;

@@ -110,9 +110,9 @@ pub fn of_store(journal: &Journal) -> Result<Quarantine, JournalError> {
 pub fn retry_in_store(journal: &Journal, which: &Retry) -> Result<Retried, JournalError> {
     let failed = journal.all_failed()?;
     let meant: Vec<_> = failed.into_iter().filter(|(_, run)| which.means(&run.id, &run.plugin)).collect();
-    let suspended = Suspended::new(&journal.sessions()?, journal.lifted()?).plugins();
-    let plugins = plugins_meant(&meant, suspended, which);
-    plugins.iter().try_for_each(|plugin| journal.lift(plugin, now_ms()))?;
+    let suspended = Suspended::new(&journal.sessions()?, journal.lifted()?);
+    let plugins = plugins_meant(&meant, suspended.plugins(), which);
+    plugins.iter().try_for_each(|plugin| journal.lift(plugin, suspended.so_far(plugin, now_ms())))?;
     for (key, run) in &meant {
         let run = FailedRun { retry_ms: Some(0), tries: 0, ..run.clone() };
         journal.change_failed(*key, &[Change::Put(Box::new(run))])?;

@@ -6,7 +6,8 @@
 
 use std::time::{Duration, Instant, SystemTime};
 
-use super::world::unix_ms;
+use super::session::GRACE_MS;
+use super::world::{now_ms, unix_ms};
 
 /// The clock that is never set, and what the wall clock said at one moment of it.
 #[derive(Clone, Copy, Debug)]
@@ -40,6 +41,17 @@ impl Steady {
         let steady = (self.wall + elapsed).duration_since(written).unwrap_or_default();
         by_wall.min(steady)
     }
+}
+
+/// A moment that has been, to which times in a session are compared. If it lies in the future, the clock was set back since:
+/// then what is written now (within the grace) is no older than that moment. Unix milliseconds.
+pub(super) fn past(ms: i64) -> i64 {
+    past_at(ms, now_ms())
+}
+
+fn past_at(ms: i64, now_ms: i64) -> i64 {
+    // What another host wrote may lie a little ahead.
+    if ms > now_ms.saturating_add(GRACE_MS) { now_ms - GRACE_MS } else { ms }
 }
 
 /// The quiet since somebody else last wrote.
@@ -104,6 +116,15 @@ mod tests {
         quiet.broken(Duration::ZERO);
         quiet.since = Instant::now().checked_sub(MINUTE).expect("the machine runs for a minute");
         assert!(quiet.lasts() >= MINUTE, "it grows by the clock that only runs");
+    }
+
+    #[test]
+    fn behind_a_clock_that_was_set_back_what_is_written_now_is_new() {
+        let (then, day_ms) = (1_000 * GRACE_MS, 24 * 60 * 60 * 1000);
+        assert_eq!(past_at(then, then + day_ms), then);
+        assert_eq!(past_at(then, then - 1000), then, "somebody's clock is a second ahead");
+        let now = then - day_ms;
+        assert!(past_at(then, now) < now, "what is written now is not older");
     }
 
     #[test]

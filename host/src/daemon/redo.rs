@@ -21,7 +21,7 @@ use crate::sandbox::{self, Plugin};
 use super::call::Call;
 use super::dispatch::RUNS_AT_ONCE;
 use super::session::{Session, StepError};
-use super::world::{World, now_ms};
+use super::world::World;
 
 /// How long one portion takes, about.
 const PORTION: Duration = Duration::from_secs(2);
@@ -112,7 +112,7 @@ impl Session {
     /// How long until the next failed run is tried again, or the next wish may be granted. What is due and cannot be done now
     /// (its plugin is suspended or not loaded, the branch is not settled) is looked at when that changes.
     fn next_due(&self, world: &World) -> Option<Duration> {
-        let now = now_ms();
+        let now = world.steady_ms();
         let failed = self.failed.iter().filter(|run| self.may_run(world, &run.plugin)).filter_map(|run| run.retry_ms);
         let wishes = self.record.later.iter().filter_map(|note| note.not_before_ms).filter(|at| *at > now);
         let at = failed.chain(wishes).min()?;
@@ -264,7 +264,7 @@ fn push(branch: &mut Branch, plugin: &str, batch: &str, drafts: &str) {
 fn is_due(world: &World, run: &FailedRun) -> bool {
     let plugin = world.plugins.iter().find(|plugin| plugin.name() == run.plugin);
     plugin.is_some_and(|plugin| match run.retry_ms {
-        Some(at) => at <= now_ms(),
+        Some(at) => at <= world.steady_ms(),
         None => run.digest != plugin.digest(),
     })
 }

@@ -364,5 +364,6 @@ fn may_be_new(world: &World, found: &Found) -> bool {
 /// Written last before the store's first start: all of it is history, and nobody has to open it.
 fn is_old(world: &World, found: &Found) -> bool {
     let written = found.meta.modified().map_or(i64::MAX, world::unix_ms);
-    written < world.journal.first_start_ms() - session::GRACE_MS
+    // As in a session: a clock that was set back behind the first start makes nothing old that is written now.
+    written < world.journal.first_start_ms().min(world::now_ms()) - session::GRACE_MS
 }

@@ -32,7 +32,7 @@ use super::facts::Surroundings;
 use super::handled::Handled;
 use super::links::AskId;
 use super::orphans::Lineage;
-use super::quiet::Quiet;
+use super::quiet::{Quiet, past};
 use super::step::Kept;
 use super::turn::Turn;
 use super::unended::Tail;
@@ -241,6 +241,7 @@ impl Session {
         let Some(key) = self.key else { return Ok(()) };
         self.pending = world.journal.pending(key)?;
         self.failed = world.journal.failed(key)?;
+        self.restart_pauses(world);
         let intents = world.journal.intents()?;
         self.intents = intents.into_iter().filter(|(of, _)| *of == key).map(|(_, intent)| intent).collect();
         Ok(())
@@ -378,8 +379,8 @@ impl Session {
     pub(super) fn is_inherited(&self, ix: EntryIx) -> bool {
         let Some(time) = self.tree.entry(ix).time_ms else { return false };
         let header = self.tree.header().filter(|header| header.parent_session.is_some());
-        let inherited = header.and_then(|header| header.time_ms()).is_some_and(|made| time < made);
-        inherited || self.copied_ms.is_some_and(|met| time < met)
+        let inherited = header.and_then(|header| header.time_ms()).is_some_and(|made| time < past(made));
+        inherited || self.copied_ms.is_some_and(|met| time < past(met))
     }
 
     /// Collects the receipts among the lines that are about to be read, so that nothing they speak of is run again.

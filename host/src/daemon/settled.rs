@@ -14,7 +14,7 @@ use super::asking::Asking;
 use super::call::{Call, CallFacts};
 use super::links::AskId;
 use super::session::{Session, StepError};
-use super::world::{World, now_ms};
+use super::world::World;
 use crate::journal::{Batch, Handler, Note};
 use crate::sandbox::{self, FailureKind, Plugin, Run, RunReport};
 
@@ -112,7 +112,7 @@ impl Session {
             if self.is_suspended(world, plugin) {
                 continue;
             }
-            let now = now_ms();
+            let now = world.steady_ms();
             let asked = |note: &&Note| {
                 let is_due = note.not_before_ms.is_none_or(|at| at <= now);
                 is_due && note.plugin == plugin.name() && on_branch.place_of(&note.trigger).is_some()

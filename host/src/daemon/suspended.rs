@@ -63,6 +63,17 @@ impl Suspended {
         self.there.keys().cloned().collect()
     }
 
+    /// The time of a suspension that begins now: it lies behind what was lifted, also if the clock was set back since.
+    pub(super) fn now(&self, plugin: &str, now_ms: i64) -> i64 {
+        self.lifted.get(plugin).map_or(now_ms, |lifted| now_ms.max(lifted.saturating_add(1)))
+    }
+
+    /// Up to when suspensions are lifted now: all that there are, also those of a clock that was set back since.
+    pub(super) fn so_far(&self, plugin: &str, now_ms: i64) -> i64 {
+        let there = self.there.get(plugin).into_iter().flat_map(HashMap::values).map(|(_, at_ms)| *at_ms);
+        there.max().map_or(now_ms, |last| now_ms.max(last))
+    }
+
     /// Ends the suspensions of a plugin up to this time.
     pub(super) fn lift(&mut self, plugin: &str, at_ms: i64) {
         self.lifted.insert(plugin.to_owned(), at_ms);
@@ -97,5 +108,17 @@ mod tests {
         all.note(SessionKey(3), &suspended_at(Some(12)));
         all.lift("p", 11);
         assert_eq!(all.count("p", "d"), 1, "what came later holds");
+    }
+
+    #[test]
+    fn a_clock_that_was_set_back_neither_keeps_a_suspension_nor_lifts_one() {
+        let mut all = Suspended::default();
+        all.note(SessionKey(1), &suspended_at(Some(1000)));
+        let at = all.so_far("p", 10);
+        all.lift("p", at);
+        assert_eq!(all.count("p", "d"), 0, "it is lifted");
+        let at = all.now("p", 20);
+        all.note(SessionKey(1), &suspended_at(Some(at)));
+        assert_eq!(all.count("p", "d"), 1, "and the next one holds");
     }
 }

@@ -201,6 +201,12 @@ impl World {
         self.shared.steady.now_ms()
     }
 
+    /// A moment that may have come, and nothing is thrown away before: whatever was done to the clock, not later than now.
+    #[must_use]
+    pub fn at_most_now_ms(&self) -> i64 {
+        self.steady_ms().min(now_ms())
+    }
+
     /// How long ago at least something was written that has this time, whatever was done to the clock.
     #[must_use]
     pub fn age(&self, written: SystemTime) -> Duration {
@@ -305,7 +311,7 @@ impl World {
     /// # Errors
     /// [`JournalError`] if the store fails.
     pub fn lift(&self, plugin: &str) -> Result<(), JournalError> {
-        let now = now_ms();
+        let now = self.suspended().so_far(plugin, now_ms());
         self.journal.lift(plugin, now)?;
         self.suspended().lift(plugin, now);
         Ok(())

@@ -19,7 +19,7 @@ use std::sync::Arc;
 use tracing::{info, warn};
 
 use crate::files::locate::{self, Found, Guide};
-use crate::files::lock::{RootLock, lock_root};
+use crate::files::lock::{RootLock, lock_again, lock_root};
 use crate::files::{FileId, FilesError};
 use crate::wire::control::RootStatus;
 
@@ -178,9 +178,14 @@ impl Root {
         if self.held.as_ref().is_some_and(same) {
             return Ok(false);
         }
-        // What was held goes first: it may be the very lock that is to be taken anew.
-        (self.held, self.watcher) = (None, None);
-        let lock = means.runtime.map(|runtime| lock_root(runtime, &path)).transpose().map_err(|e| unlocked(&e))?;
+        let (held, _) = (self.held.take(), self.watcher.take());
+        // A step may have what was held: then it is not free, and ours all the same.
+        let had = held.as_ref().filter(|held| held.id == id).and_then(|held| held.lock.as_ref());
+        let lock = |runtime: &Path| match had {
+            Some(had) => lock_again(runtime, &path, had),
+            None => lock_root(runtime, &path),
+        };
+        let lock = means.runtime.map(lock).transpose().map_err(|e| unlocked(&e))?;
         self.held = Some(Arc::new(Held { path, id, lock }));
         self.seen.clear();
         Ok(true)
@@ -220,7 +225,7 @@ fn identity(named: &Path) -> Result<(PathBuf, FileId), Standing> {
 fn unlocked(error: &FilesError) -> Standing {
     Standing::Locked(match error {
         FilesError::Busy { .. } => {
-            "another pi-graft follows it, or something in or above it; stop that one, or give this one other roots"
+            "another pi-graft follows it, or something in or above it (or another program keeps it locked); stop that one, or give this one other roots"
                 .to_owned()
         }
         other => format!("it cannot be locked ({other})"),

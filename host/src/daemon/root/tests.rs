@@ -1,8 +1,9 @@
 //! A root under a system that gives no events, or too few, and beside another daemon.
 
-use std::fs;
+use std::fs::{self, File};
 use std::sync::Mutex;
 
+use rustix::fs::{FlockOperation, flock};
 use tempfile::TempDir;
 use tokio::sync::mpsc::unbounded_channel;
 
@@ -123,6 +124,37 @@ fn a_root_that_appears_later_is_locked_and_watched() {
 }
 
 #[test]
+fn a_root_is_kept_from_daemons_with_other_runtime_directories_and_so_is_what_is_in_it_and_above_it() {
+    let scene = Scene::new(100);
+    scene.session("around/root/--a--/s.jsonl");
+    let mut root = scene.root("around/root");
+    scene.look(&mut root);
+    let theirs = |name: &str| lock_root(&scene.path("theirs"), &scene.path(name));
+    for name in ["around/root", "around/root/--a--", "around", "around/root/--a--/s.jsonl"] {
+        assert!(matches!(theirs(name), Err(FilesError::Busy { .. })), "{name}");
+    }
+    scene.session("around/beside/t.jsonl");
+    let beside = theirs("around/beside").expect("free");
+    drop((root, beside));
+    assert!(theirs("around").is_ok(), "nobody is there any more");
+}
+
+/// A step has it as long as it is under way.
+#[test]
+fn a_lock_that_was_cleaned_away_is_taken_anew_also_while_a_step_has_the_root() {
+    let scene = Scene::new(100);
+    scene.session("root/--a--/s.jsonl");
+    let mut root = scene.root("root");
+    scene.look(&mut root);
+    let step = root.held.clone().expect("held");
+    let lock = fs::read_dir(scene.path("runtime")).expect("locks").next().expect("one").expect("read").path();
+    fs::remove_file(lock).expect("cleaned away");
+    assert!(!step.is_locked());
+    scene.look(&mut root);
+    assert!(state(&root) == "watched" && root.held.as_ref().is_some_and(|held| held.is_locked()), "{}", why(&root));
+}
+
+#[test]
 fn what_is_no_directory_is_not_followed() {
     let scene = Scene::new(100);
     let mut root = scene.root("root");
@@ -225,8 +257,15 @@ fn a_lock_whose_file_was_cleaned_away_is_taken_again_or_lost() {
     fs::remove_dir_all(scene.path("runtime")).expect("cleaned");
     assert_eq!((scene.look(&mut root).len(), state(&root).as_str()), (1, "watched"));
     assert!(lock_root(&scene.path("runtime"), &scene.path("root")).is_err(), "it is locked again");
+    let lock = root.held.as_ref().and_then(|held| held.lock.as_ref()).expect("a lock").file().to_path_buf();
     fs::remove_dir_all(scene.path("runtime")).expect("cleaned");
-    let _theirs = lock_root(&scene.path("runtime"), &scene.path("root")).expect("free for them");
+    let theirs = lock_root(&scene.path("runtime"), &scene.path("root"));
+    assert!(theirs.is_err(), "the directory itself is locked still");
+    // Where a file system has no such locks, the file alone counts.
+    fs::remove_dir_all(scene.path("runtime")).expect("cleaned");
+    fs::create_dir(scene.path("runtime")).expect("made");
+    let theirs = File::create(lock).expect("made");
+    flock(&theirs, FlockOperation::NonBlockingLockExclusive).expect("free for them");
     scene.look(&mut root);
     assert_eq!((state(&root).as_str(), root.held.is_none()), ("locked", true));
 }
