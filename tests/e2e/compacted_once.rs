@@ -83,7 +83,11 @@ fn a_summary_that_was_overtaken_by_another_is_dropped() {
     let script = format!("cat > /dev/null; until [ -e {gate:?} ]; do sleep 0.02; done; echo '## Goal'; echo '- LATE'");
     let model = format!("[models.summary]\nkind = \"command\"\nargv = [\"sh\", \"-c\", {script:?}]\n");
     let roomy = |name, more: &str| compactor(name, &format!("at = 1000\n{more}")).replace("400", "4000");
-    let plugins = [model, roomy("slow", "summary = \"model\"").replace("compaction\"]", "compaction\", \"model:summary\"]"), roomy("quick", "summary-bytes = 600")];
+    let plugins = [
+        model,
+        roomy("slow", "summary = \"model\"").replace("compaction\"]", "compaction\", \"model:summary\"]"),
+        roomy("quick", "summary-bytes = 600"),
+    ];
     stage.configure(1, &plugins.concat());
     let path = stage.session("a.jsonl");
     let mut daemon = stage.daemon(&["--closed"]);

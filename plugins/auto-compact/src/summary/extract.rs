@@ -188,7 +188,7 @@ impl Extract {
 
     /// Picks out of a text what its words give away.
     fn listen(&mut self, voice: Voice, text: &str) {
-        let mut announced = None;
+        let (mut announced, mut first) = (None, true);
         for line in text::prose(text) {
             if line.announces {
                 announced = announced_by(voice, line.text);
@@ -199,7 +199,8 @@ impl Extract {
                 (Some(done), _) => self.ticked(line, done),
                 (None, Some(_)) if line.announces => {}
                 (None, Some(section)) if line.listed => self.sections.push(section, line.text, 3),
-                _ => text::sentences(line.text).for_each(|sentence| self.sentence(voice, sentence)),
+                _ => text::sentences(line.text)
+                    .for_each(|sentence| self.sentence(voice, sentence, std::mem::take(&mut first))),
             }
         }
     }
@@ -208,9 +209,10 @@ impl Extract {
         self.sections.push(if done { Section::Done } else { Section::Next }, line.text, 2);
     }
 
-    fn sentence(&mut self, voice: Voice, sentence: &str) {
+    /// `first`: with which a text begins. What the user asks for there is a request, not a rule, unless it says so surely.
+    fn sentence(&mut self, voice: Voice, sentence: &str, first: bool) {
         let found = cues(sentence);
-        if voice == Voice::User && found.constraint > 0 {
+        if voice == Voice::User && found.constraint > u8::from(first) {
             self.sections.push(Section::Constraints, sentence, found.constraint - 1);
         }
         if is_told(voice, found) {

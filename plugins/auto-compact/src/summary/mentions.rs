@@ -93,7 +93,16 @@ pub fn names_in(text: &str) -> impl Iterator<Item = &str> {
 fn named(text: &str) -> impl Iterator<Item = (Kind, &str)> {
     let tokens = text::between(text, &PARTS).filter(|token| !is_plain(token));
     let tokens = tokens.flat_map(|token| token.split(is_odd_mark)).map(trim);
-    tokens.filter_map(|token| Some((kind_of(token)?, token)))
+    tokens.filter_map(|token| Some((kind_of(token)?, token))).map(|(kind, token)| match kind {
+        Kind::Path => (kind, without_line(token)),
+        Kind::Name => (kind, token),
+    })
+}
+
+/// A path without the line and column behind it: the file is what is looked for.
+fn without_line(path: &str) -> &str {
+    let place = path.trim_end_matches(|c: char| c.is_ascii_digit() || c == ':');
+    if path[place.len()..].starts_with(':') && !path.contains("://") { place } else { path }
 }
 
 /// Most tokens are plain words.
@@ -208,6 +217,12 @@ mod tests {
         for word in ["and/or", "word", "1.2.3", "12345678", "e.g", "\\nself", "well-known", "日本"] {
             assert_eq!(kind_of(word), None, "{word}");
         }
+    }
+
+    #[test]
+    fn a_path_is_one_whatever_line_of_it_is_named() {
+        let text = "src/a.rs:12:5 src/a.rs:7 src/a.rs http://h:80/x.html:3 v1/2024.10";
+        assert_eq!(names_in(text).collect::<BTreeSet<_>>().len(), 3, "{:?}", names_in(text).collect::<Vec<_>>());
     }
 
     #[test]

@@ -1,6 +1,7 @@
 //! What was run, and whether it works now: a failure counts until the same succeeds.
 use std::collections::BTreeMap;
 
+use super::cues::error_class;
 use super::sections::{Section, Sections};
 use super::text;
 
@@ -8,8 +9,12 @@ use super::text;
 const MOST: usize = 1024;
 /// Most bytes of a command.
 const COMMAND: usize = 200;
+/// Most bytes of a command before an error of it.
+const LABEL: usize = 80;
 /// What parts a command from what came of it, in the summary.
 const ARROW: &str = " → ";
+/// How an error that stands begins in the summary.
+const ERROR: &str = "Error (";
 
 /// What an outcome is of.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -67,6 +72,10 @@ impl Outcomes {
 
     /// Reads an item of a summary before; false if it is no outcome.
     pub fn recall(&mut self, item: &str) -> bool {
+        if let Some((label, detail)) = item.strip_prefix(ERROR).and_then(|rest| rest.split_once("): ")) {
+            self.add(Of::Look, label.into(), label.into(), false, detail, false);
+            return true;
+        }
         let ok = item.strip_prefix("Ran: ").map(|rest| (true, rest));
         let Some((ok, rest)) = ok.or_else(|| item.strip_prefix("Fails: ").map(|rest| (false, rest))) else {
             return false;
@@ -123,9 +132,11 @@ impl Outcomes {
         }
     }
 
-    /// Puts them where they belong.
+    /// Puts them where they belong, what is past first.
     pub fn tell(&self, sections: &mut Sections) {
-        for outcome in self.all.iter().filter(|outcome| outcome.standing != Standing::Replaced) {
+        let past = self.all.iter().filter(|outcome| outcome.standing == Standing::Past);
+        let now = self.all.iter().filter(|outcome| outcome.standing == Standing::Now);
+        for outcome in past.chain(now) {
             if let Some((section, text, class)) = outcome.tell() {
                 if outcome.fresh {
                     sections.push(section, &text, class);
@@ -147,13 +158,22 @@ impl Outcome {
             (Of::Command, false, Standing::Now) => {
                 Some((Section::Blocked, ["Fails: ", &self.label, to, &self.detail].concat(), 3))
             }
-            (_, false, Standing::Now) => Some((Section::Errors, self.error("Error"), 3)),
-            (_, false, _) => Some((Section::Errors, self.error("Earlier error"), 1)),
+            (_, false, Standing::Now) => {
+                // Of an old one nobody knows whether it still stands.
+                Some((Section::Errors, self.error(ERROR), if self.fresh { 3 } else { 2 }))
+            }
+            (_, false, _) => Some((Section::Errors, self.past(), 1)),
         }
     }
 
-    fn error(&self, word: &str) -> String {
-        [word, " (", text::clip(&self.key, 80).as_ref(), "): ", &self.detail].concat()
+    fn error(&self, begin: &str) -> String {
+        [begin, text::clip(&self.key, LABEL).as_ref(), "): ", &self.detail].concat()
+    }
+
+    /// What is settled is told in short: an error in so many words needs no command before it.
+    fn past(&self) -> String {
+        let says = error_class(&self.detail) == 2 && self.detail.len() > 32;
+        if says { ["Earlier: ", &self.detail].concat() } else { self.error("Earlier (") }
     }
 }
 

@@ -85,8 +85,11 @@ fn note(extract: &mut Extract, item: &str) {
             return;
         }
     }
-    let error = ["Error (", "Earlier error ("].iter().any(|label| item.starts_with(label));
-    extract.sections.push_old(if error { Section::Errors } else { Section::Notes }, item, if error { 1 } else { 3 });
+    if extract.outcomes.recall(item) {
+        return;
+    }
+    let past = ["Earlier: ", "Earlier (", "Earlier error ("].iter().any(|label| item.starts_with(label));
+    extract.sections.push_old(if past { Section::Errors } else { Section::Notes }, item, if past { 1 } else { 3 });
 }
 
 /// The turn has gone on since: its items join those of the sessions's.

@@ -90,13 +90,14 @@ const DAY: &str = "\
 2. document src/parser.rs
 
 ## Critical Context
+- Earlier: error[E0308]: mismatched types --> src/parser.rs:4:9
 - Error (edit src/parser.rs): Could not find the exact text in src/parser.rs
-- Earlier error (cargo test -p parser): error[E0308]: mismatched types --> src/parser.rs:4:9
 ";
 
 #[test]
 fn a_day_of_work() {
     assert_eq!(summary(None, &day(), &[], 12_288) + "\n", DAY);
+    assert!(include_str!("../../README.md").contains(DAY), "the README shows another one");
 }
 
 #[test]

@@ -161,9 +161,10 @@ pub fn sentences(line: &str) -> impl Iterator<Item = &str> {
     .filter(|sentence| !sentence.is_empty())
 }
 
-/// Where the first sentence ends: behind `.`, `!`, `?` or `;` with a space behind it, or behind their CJK kin.
+/// Where the first sentence ends: behind `.`, `!` or `?` with a space behind it, or behind their CJK kin. What stands behind a
+/// semicolon is not understood without what stands before it.
 fn sentence_end(text: &str) -> usize {
-    let is_mark = |b: &u8| matches!(b, b'.' | b'!' | b'?' | b';' | 0xe3 | 0xef);
+    let is_mark = |b: &u8| matches!(b, b'.' | b'!' | b'?' | 0xe3 | 0xef);
     let mut from = 0;
     while let Some(at) = text.as_bytes()[from..].iter().position(is_mark) {
         let mark = from + at;
@@ -171,8 +172,8 @@ fn sentence_end(text: &str) -> usize {
         let spaced = text[behind..].starts_with(char::is_whitespace);
         let ends = match &text[mark..behind] {
             "." => spaced && !is_short(&text[..mark]),
-            "!" | "?" | ";" => spaced,
-            "。" | "！" | "？" | "；" => true,
+            "!" | "?" => spaced,
+            "。" | "！" | "？" => true,
             _ => false,
         };
         if ends {
@@ -207,8 +208,7 @@ mod tests {
     fn sentences_end_at_marks_but_not_in_paths_or_abbreviations() {
         let line = "Edit src/main.rs, e.g. the top. src/a.rs holds it; never use v1.2! 必ず使う。はい";
         let found: Vec<_> = sentences(line).collect();
-        let expected =
-            ["Edit src/main.rs, e.g. the top.", "src/a.rs holds it;", "never use v1.2!", "必ず使う。", "はい"];
+        let expected = ["Edit src/main.rs, e.g. the top.", "src/a.rs holds it; never use v1.2!", "必ず使う。", "はい"];
         assert_eq!(found, expected);
     }
 

@@ -4,12 +4,14 @@ use std::collections::BTreeSet;
 use super::budget::{allot, cost, fill};
 use super::extract::Extract;
 use super::mentions::{Kind, names_in};
-use super::sections::{Item, Section};
+use super::sections::{Item, LASTING, Section};
 use super::text;
 use crate::files::Files;
 
 /// Most bytes of the user's instructions.
 const FOCUS: usize = 400;
+/// Most bytes of an older request or answer where room is short.
+const OLDER: usize = 160;
 
 /// A place in the summary: what goes there, before each item, at what weight when room is short. Weights are per mille.
 struct Slot {
@@ -20,20 +22,20 @@ struct Slot {
 }
 
 const SLOTS: [Slot; Section::COUNT] = [
-    slot(&["## Goal"], Section::Goal, "- ", 210),
-    slot(&["## Constraints & Preferences"], Section::Constraints, "- ", 130),
-    slot(&["## Progress", "### Done"], Section::Done, "- [x] ", 110),
-    slot(&["## Progress", "### In Progress"], Section::InProgress, "- [ ] ", 40),
-    slot(&["## Progress", "### Blocked"], Section::Blocked, "- ", 60),
-    slot(&["## Key Decisions"], Section::Decisions, "- ", 100),
-    slot(&["## Next Steps"], Section::Next, "1. ", 60),
-    slot(&["## Critical Context"], Section::Errors, "- ", 90),
+    slot(&["## Goal"], Section::Goal, "- ", 150),
+    slot(&["## Constraints & Preferences"], Section::Constraints, "- ", 200),
+    slot(&["## Progress", "### Done"], Section::Done, "- [x] ", 70),
+    slot(&["## Progress", "### In Progress"], Section::InProgress, "- [ ] ", 50),
+    slot(&["## Progress", "### Blocked"], Section::Blocked, "- ", 120),
+    slot(&["## Key Decisions"], Section::Decisions, "- ", 70),
+    slot(&["## Next Steps"], Section::Next, "1. ", 110),
+    slot(&["## Critical Context"], Section::Errors, "- ", 70),
     slot(&["## Critical Context"], Section::Notes, "- ", 50),
     slot(&["## Turn in Progress"], Section::Turn, "- ", 120),
 ];
 
 /// The lists of names stand behind the notes.
-const NAMES: [(Kind, &str, usize); 2] = [(Kind::Path, "Paths: ", 70), (Kind::Name, "Identifiers: ", 70)];
+const NAMES: [(Kind, &str, usize); 2] = [(Kind::Path, "Paths: ", 90), (Kind::Name, "Identifiers: ", 110)];
 
 const fn slot(headings: &'static [&'static str], section: Section, mark: &'static str, weight: usize) -> Slot {
     Slot { headings, section, mark, weight }
@@ -69,7 +71,11 @@ struct Body {
 
 impl Body {
     fn of(found: &mut Extract, files: &Files, max: usize) -> Self {
-        let items: Vec<Vec<Item>> = SLOTS.iter().map(|slot| found.sections.take(slot.section)).collect();
+        let mut items: Vec<Vec<Item>> = SLOTS.iter().map(|slot| found.sections.take(slot.section)).collect();
+        let all: usize = SLOTS.iter().zip(&items).map(|(slot, items)| whole(slot, items)).sum();
+        if all > max {
+            SLOTS.iter().zip(&mut items).for_each(|(slot, items)| abridge(slot.section, items));
+        }
         let listed: Mentioned = files.read.iter().chain(&files.modified).cloned().collect();
         // Names that stand elsewhere need no list. How many those are is known once the rest is told; then the rest is
         // told again, with the room that they do not need.
@@ -106,6 +112,11 @@ impl Body {
     }
 }
 
+/// What all of a slot's items take.
+fn whole(slot: &Slot, items: &[Item]) -> usize {
+    items.iter().map(|item| cost(&item.text, slot.mark.len())).sum()
+}
+
 /// Names that need not be told.
 type Mentioned = BTreeSet<String>;
 
@@ -130,11 +141,7 @@ fn fitting(mut names: Vec<String>, mut room: usize) -> Vec<String> {
 
 /// What there is room for in each slot, and the room of the names, which need this much.
 fn told(items: &[Vec<Item>], names_need: &[usize; NAMES.len()], max: usize) -> (Vec<Vec<String>>, Vec<usize>) {
-    let needs = |(slot, items): (&Slot, &Vec<Item>)| items.iter().map(|item| cost(&item.text, slot.mark.len())).sum();
-    let mut need: Vec<usize> = SLOTS.iter().zip(items).map(needs).collect();
-    need.extend(names_need);
-    let weights: Vec<usize> = SLOTS.iter().map(|slot| slot.weight).chain(NAMES.map(|names| names.2)).collect();
-    let shares = allot(&need, &weights, max.saturating_sub(headings_cost(&need)));
+    let shares = shares(items, names_need, max);
     let (mut spare, mut goals) = (0, Vec::new());
     let mut all = Vec::new();
     for ((slot, items), share) in SLOTS.iter().zip(items).zip(&shares) {
@@ -147,6 +154,52 @@ fn told(items: &[Vec<Item>], names_need: &[usize; NAMES.len()], max: usize) -> (
         all.push(told);
     }
     (all, shares[SLOTS.len()..].to_vec())
+}
+
+/// Who gets how much: first what is needed for what must not get lost, then what else there is.
+fn shares(items: &[Vec<Item>], names_need: &[usize; NAMES.len()], max: usize) -> Vec<usize> {
+    let slots = || SLOTS.iter().zip(items);
+    let core = |(slot, items): (&Slot, &Vec<Item>)| {
+        core(slot.section, items).iter().map(|item| cost(&item.text, slot.mark.len())).sum()
+    };
+    let core: Vec<usize> = slots().map(core).chain(*names_need).collect();
+    let need: Vec<usize> = slots().map(|(slot, items)| whole(slot, items)).chain(*names_need).collect();
+    let weights: Vec<usize> = SLOTS.iter().map(|slot| slot.weight).chain(NAMES.map(|names| names.2)).collect();
+    let room = max.saturating_sub(headings_cost(&need));
+    let first = allot(&core, &weights, room);
+    let open: Vec<usize> = need.iter().zip(&first).map(|(need, share)| need - share).collect();
+    let more = allot(&open, &weights, room - first.iter().sum::<usize>());
+    first.iter().zip(more).map(|(first, more)| first + more).collect()
+}
+
+/// Newest requests and answers that are told in full, and have room before what is older.
+const NEWEST: usize = 8;
+/// Settled errors that have.
+const SETTLED: usize = 3;
+
+/// What must not get lost of a section.
+fn core(section: Section, items: &[Item]) -> Vec<&Item> {
+    let newest = || items.iter().rev().filter(|item| item.class < LASTING).take(NEWEST);
+    let at_least = |class: u8| items.iter().filter(move |item| item.class >= class);
+    match section {
+        Section::Goal => at_least(LASTING).chain(newest()).collect(),
+        Section::Done => newest().collect(),
+        Section::Constraints | Section::Decisions => at_least(1).collect(),
+        Section::Errors => at_least(2).chain(newest().filter(|item| item.class < 2).take(SETTLED)).collect(),
+        _ => items.iter().collect(),
+    }
+}
+
+/// Where not all has room, older requests and answers are told by how they begin.
+fn abridge(section: Section, items: &mut [Item]) {
+    if matches!(section, Section::Goal | Section::Done) {
+        let older = items.len().saturating_sub(NEWEST);
+        items[..older].iter_mut().filter(|item| item.class < LASTING).for_each(|item| {
+            let line = item.text.lines().next().unwrap_or_default();
+            let first = text::sentences(line).next().unwrap_or_default();
+            item.text = text::clip(first, OLDER).into_owned();
+        });
+    }
 }
 
 /// What the headings of what is not empty take, a number of two digits before an item included.

@@ -1,5 +1,6 @@
 //! A session as people have them, made from a seed: requests with conditions, files read and edited, tests that fail and
 //! then pass, decisions, open ends. What was put in is known, whatever words it was put in.
+use std::collections::BTreeMap;
 use std::fmt::Write;
 
 use pi_graft_plugin::serde_json;
@@ -62,11 +63,14 @@ pub struct Made {
     pub planted: Vec<(usize, Wanted, String)>,
     dice: Dice,
     calls: usize,
+    /// Errors that stand, by what fails: places in `planted`.
+    failing: BTreeMap<String, Vec<usize>>,
 }
 
 /// A session of so many turns.
 pub fn session(seed: u64, turns: usize) -> Made {
-    let mut made = Made { lines: Vec::new(), planted: Vec::new(), dice: Dice(seed), calls: 0 };
+    let mut made =
+        Made { lines: Vec::new(), planted: Vec::new(), dice: Dice(seed), calls: 0, failing: BTreeMap::new() };
     (0..turns).for_each(|turn| made.turn(turn));
     made
 }
@@ -104,8 +108,6 @@ impl Made {
     fn work(&mut self, path: &str, area: &str, verb: &str, step: usize) {
         let name = self.plant(Wanted::Identifier, format!("{verb}_{area}_{step}"));
         let says = if self.dice.below(3) == 0 { self.dice.say(&REASONS) } else { format!("Now `{name}`.") };
-        self.put(serde_json::json!({ "role": "assistant", "stopReason": "stop", "content": [] }));
-        self.lines.pop();
         let edit = serde_json::json!({ "path": path, "oldText": "x", "newText": self.code(area, verb) });
         self.said_tool(&says, "edit", edit, "Successfully replaced 1 block", false);
         let test = format!("cargo test -p {area} {name} 2>&1 | tail -20");
@@ -113,15 +115,29 @@ impl Made {
             let error =
                 format!("error[E0{}]: cannot find function `{name}` in module `{area}`", 300 + self.dice.below(90));
             let error = self.plant(Wanted::Error, error);
+            // Of two errors of one command the newer one stands.
+            self.settle(&test);
+            self.failing.entry(test.clone()).or_default().push(self.planted.len() - 1);
             let output = format!(
                 "   Compiling {area} v0.1.0\n{}\n{error}\n  --> {path}:{}:9\n",
                 "warning: unused\n".repeat(30),
                 step + 7
             );
             self.tool("bash", serde_json::json!({ "command": test }), &output, true);
+            // Some are left for later.
+            if self.dice.below(4) == 0 {
+                return;
+            }
         }
+        self.settle(&test);
         let output = format!("{}test result: ok. {} passed; 0 failed", "test a::b ... ok\n".repeat(60), 10 + step);
         self.tool("bash", serde_json::json!({ "command": test }), &output, false);
+    }
+
+    fn settle(&mut self, test: &str) {
+        for at in self.failing.remove(test).into_iter().flatten() {
+            self.planted[at].1 = Wanted::Settled;
+        }
     }
 
     fn close(&mut self, area: &str, verb: &str, turn: usize) {

@@ -42,6 +42,12 @@ fn shown(entry: &Value, edits: &BTreeMap<&str, &Value>) -> Option<Value> {
     (entry["type"] == "message" && entry["message"]["role"] != "system").then_some(entry)
 }
 
+/// All of these entries.
+pub fn whole(entries: Vec<Value>) -> Part {
+    let places = (0..entries.len()).map(|place| u32::try_from(place).expect("few")).collect();
+    Part { entries, whole: places, prefix: Vec::new() }
+}
+
 /// Cuts where about so many bytes stay.
 pub fn cut(entries: Vec<Value>, keep: usize) -> Part {
     let role = |at: usize| entries[at]["message"]["role"].as_str().unwrap_or_default();
