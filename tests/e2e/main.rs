@@ -9,6 +9,7 @@ mod talk;
 mod asking;
 mod bridged;
 mod budget;
+mod chained;
 mod clock;
 mod compacted_once;
 mod compacting;
