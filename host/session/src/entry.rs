@@ -30,19 +30,19 @@ pub enum EntryKind {
 }
 
 impl EntryKind {
-    pub(crate) fn of(text: &str) -> EntryKind {
+    pub(crate) fn of(text: &[u8]) -> EntryKind {
         match text {
-            "message" => EntryKind::Message,
-            "model_change" => EntryKind::ModelChange,
-            "thinking_level_change" => EntryKind::ThinkingLevelChange,
-            "usage" => EntryKind::Usage,
-            "compaction" => EntryKind::Compaction,
-            "context_edit" => EntryKind::ContextEdit,
-            "branch_summary" => EntryKind::BranchSummary,
-            "custom" => EntryKind::Custom,
-            "custom_message" => EntryKind::CustomMessage,
-            "label" => EntryKind::Label,
-            "session_info" => EntryKind::SessionInfo,
+            b"message" => EntryKind::Message,
+            b"model_change" => EntryKind::ModelChange,
+            b"thinking_level_change" => EntryKind::ThinkingLevelChange,
+            b"usage" => EntryKind::Usage,
+            b"compaction" => EntryKind::Compaction,
+            b"context_edit" => EntryKind::ContextEdit,
+            b"branch_summary" => EntryKind::BranchSummary,
+            b"custom" => EntryKind::Custom,
+            b"custom_message" => EntryKind::CustomMessage,
+            b"label" => EntryKind::Label,
+            b"session_info" => EntryKind::SessionInfo,
             _ => EntryKind::Other,
         }
     }
@@ -91,16 +91,16 @@ pub enum Role {
 }
 
 impl Role {
-    pub(crate) fn of(text: &str) -> Role {
+    pub(crate) fn of(text: &[u8]) -> Role {
         match text {
-            "system" => Role::System,
-            "user" => Role::User,
-            "assistant" => Role::Assistant,
-            "toolResult" => Role::ToolResult,
-            "bashExecution" => Role::BashExecution,
-            "custom" => Role::Custom,
-            "branchSummary" => Role::BranchSummary,
-            "compactionSummary" => Role::CompactionSummary,
+            b"system" => Role::System,
+            b"user" => Role::User,
+            b"assistant" => Role::Assistant,
+            b"toolResult" => Role::ToolResult,
+            b"bashExecution" => Role::BashExecution,
+            b"custom" => Role::Custom,
+            b"branchSummary" => Role::BranchSummary,
+            b"compactionSummary" => Role::CompactionSummary,
             _ => Role::Other,
         }
     }
@@ -161,13 +161,13 @@ pub enum Stop {
 }
 
 impl Stop {
-    pub(crate) fn of(text: &str) -> Stop {
+    pub(crate) fn of(text: &[u8]) -> Stop {
         match text {
-            "stop" => Stop::Stop,
-            "length" => Stop::Length,
-            "toolUse" => Stop::ToolUse,
-            "error" => Stop::Error,
-            "aborted" => Stop::Aborted,
+            b"stop" => Stop::Stop,
+            b"length" => Stop::Length,
+            b"toolUse" => Stop::ToolUse,
+            b"error" => Stop::Error,
+            b"aborted" => Stop::Aborted,
             _ => Stop::Other,
         }
     }

@@ -10,7 +10,7 @@ use crate::walk::{Found, Msg, Reported, Shape};
 
 /// The facts of a line, but for its place and the ids, which the tree gives; and what is wrong with it.
 pub(crate) fn facts(f: &Found<'_>, old_roles: bool) -> (Entry, Vec<Finding>) {
-    let kind = f.kind.and_then(Json::as_str).map_or(EntryKind::Other, |t| EntryKind::of(&t));
+    let kind = f.kind.and_then(Json::word).map_or(EntryKind::Other, |word| EntryKind::of(&word));
     let mut entry = Entry::blank(kind);
     entry.from_hook = f.from_hook;
     entry.time_ms = f.timestamp.and_then(time_of);
@@ -34,7 +34,7 @@ pub(crate) fn facts(f: &Found<'_>, old_roles: bool) -> (Entry, Vec<Finding>) {
 /// A timestamp as JavaScript's `new Date(…)` takes it.
 fn time_of(timestamp: Json<'_>) -> Option<i64> {
     match timestamp.kind() {
-        JsonKind::String => crate::time::parse_iso(&timestamp.as_str()?),
+        JsonKind::String => crate::time::parse_bytes(&timestamp.word()?),
         JsonKind::Null => Some(0),
         JsonKind::Bool => Some(i64::from(timestamp.as_bool()?)),
         JsonKind::Number => {
@@ -45,10 +45,10 @@ fn time_of(timestamp: Json<'_>) -> Option<i64> {
 }
 
 fn message_facts(entry: &mut Entry, m: Msg<'_>, old_roles: bool) {
-    let role = m.role.and_then(Json::as_str).unwrap_or_default();
-    entry.role = if old_roles && role == "hookMessage" { Role::Custom } else { Role::of(&role) };
+    let role = m.role.and_then(Json::word).unwrap_or_default();
+    entry.role = if old_roles && *role == *b"hookMessage" { Role::Custom } else { Role::of(&role) };
     entry.gives = true;
-    entry.stop = m.stop.and_then(Json::as_str).map_or(Stop::None, |t| Stop::of(&t));
+    entry.stop = m.stop.and_then(Json::word).map_or(Stop::None, |word| Stop::of(&word));
     entry.calls = (entry.role == Role::Assistant && m.content.has_calls) || m.nested.is_some_and(Json::is_truthy);
     entry.no_content = m.content.shape == Shape::Missing;
     entry.tokens = tokens(message_chars(entry.role, &m));
@@ -80,7 +80,7 @@ fn compaction_facts(entry: &mut Entry, f: &Found<'_>) {
     entry.gives = true;
     entry.tokens = tokens(f.summary_units);
     if let Some(system) = f.system.as_deref().filter(|m| m.object) {
-        let role = system.role.and_then(Json::as_str).map_or(Role::Other, |role| Role::of(&role));
+        let role = system.role.and_then(Json::word).map_or(Role::Other, |role| Role::of(&role));
         entry.has_system = role == Role::System;
         entry.more_tokens = tokens(message_chars(role, system));
     }

@@ -130,13 +130,25 @@ impl<'a> Json<'a> {
         if self.kind() != Kind::Number {
             return None;
         }
-        std::str::from_utf8(self.0).ok()?.parse().ok()
+        small_number(self.0).or_else(|| std::str::from_utf8(self.0).ok()?.parse().ok())
     }
 
     /// The string decoded, if it is one; lone surrogates and invalid UTF-8 become U+FFFD.
     #[must_use]
     pub fn as_str(self) -> Option<Cow<'a, str>> {
         (self.kind() == Kind::String).then(|| decode(&self.0[1..self.0.len() - 1]))
+    }
+
+    /// The string as bytes for a `match` with words that are known: decoded where there are escapes, else as it stands.
+    pub(crate) fn word(self) -> Option<Cow<'a, [u8]>> {
+        let inner = || Key::new(&self.0[1..self.0.len() - 1], self.0.contains(&b'\\'));
+        (self.kind() == Kind::String).then(|| inner().name())
+    }
+
+    /// Whether it stands there as this text, which is not empty, between quotes and without an escape.
+    pub(crate) fn is_written(self, text: &str) -> bool {
+        let inner = self.0.strip_prefix(b"\"").and_then(|rest| rest.strip_suffix(b"\""));
+        !text.is_empty() && inner == Some(text.as_bytes()) && !text.contains('\\')
     }
 
     /// The length of a string in UTF-16 units; 0 for anything else.
@@ -190,6 +202,12 @@ impl<'a> Json<'a> {
     pub fn stringify_len(self) -> u64 {
         Scan::new(self.0).value_and_written().map_or(0, |(_, written)| written)
     }
+}
+
+/// A whole number of so few digits that a float holds it, as nearly all are.
+fn small_number(digits: &[u8]) -> Option<f64> {
+    let add = |sum: u64, digit: &u8| digit.is_ascii_digit().then(|| sum * 10 + u64::from(digit - b'0'));
+    if digits.len() > 15 { None } else { digits.iter().try_fold(0, add).map(|number| number as f64) }
 }
 
 fn inside(value: Json<'_>, kind: Kind) -> Scan<'_> {

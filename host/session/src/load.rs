@@ -9,7 +9,7 @@
 mod text;
 
 use std::sync::atomic::{AtomicU64, Ordering};
-use std::sync::{Condvar, Mutex, MutexGuard, PoisonError};
+use std::sync::{Condvar, Mutex, MutexGuard, OnceLock, PoisonError};
 
 use crate::source::{Source, SourceError};
 use crate::tree::{Status, Tree};
@@ -27,8 +27,10 @@ impl Tree {
     /// All cores read.
     #[must_use]
     pub fn from_bytes(bytes: &[u8]) -> Tree {
-        let threads = std::thread::available_parallelism().map_or(1, usize::from);
-        let read = Work::new(Text::Here(bytes), &|_| {}).on(threads);
+        // Asking the system for it takes as long as reading some ten thousand bytes.
+        static CORES: OnceLock<usize> = OnceLock::new();
+        let cores = CORES.get_or_init(|| std::thread::available_parallelism().map_or(1, usize::from));
+        let read = Work::new(Text::Here(bytes), &|_| {}).on(*cores);
         read.unwrap_or_else(|error| unreachable!("text in memory can be read: {error}"))
     }
 

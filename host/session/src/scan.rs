@@ -250,14 +250,21 @@ impl<'a> Scan<'a> {
     }
 
     fn atom(&mut self) -> Result<(), JsonError> {
-        let rest = &self.text[self.at..];
-        for word in [b"true".as_slice(), b"false", b"null"] {
-            if rest.starts_with(word) {
-                self.at += word.len();
-                self.written += word.len() as u64;
-                return Ok(());
-            }
+        let word: &[u8] = match self.byte() {
+            Some(b't') => b"true",
+            Some(b'f') => b"false",
+            Some(b'n') => b"null",
+            _ => return self.counted_number(),
+        };
+        if !self.text[self.at..].starts_with(word) {
+            return self.fail("expected a value");
         }
+        self.at += word.len();
+        self.written += word.len() as u64;
+        Ok(())
+    }
+
+    fn counted_number(&mut self) -> Result<(), JsonError> {
         let start = self.at;
         self.number()?;
         if self.counting {
@@ -291,9 +298,8 @@ impl<'a> Scan<'a> {
 
     fn digits(&mut self) -> Result<(), JsonError> {
         let start = self.at;
-        while let Some(b'0'..=b'9') = self.byte() {
-            self.at += 1;
-        }
+        let rest = &self.text[start..];
+        self.at += rest.iter().position(|byte| !byte.is_ascii_digit()).unwrap_or(rest.len());
         if self.at == start { self.fail("expected a digit") } else { Ok(()) }
     }
 
@@ -320,6 +326,7 @@ impl<'a> Scan<'a> {
             let run = plain::run(&self.text[self.at..]);
             self.at += run.len;
             sum.simple += run.escapes;
+            sum.surplus += run.surplus;
             match self.byte() {
                 Some(b'"') => break,
                 Some(b'\\') => self.escape(&mut sum)?,

@@ -50,7 +50,12 @@ fn civil(days: i64) -> (i64, i64, i64) {
 /// As there, the day after the last of a month is the next month's first, up to a 31st. `None` for other spellings:
 /// then an entry has no time.
 pub fn parse_iso(text: &str) -> Option<i64> {
-    parse_usual(text.as_bytes()).or_else(|| parse_any(text))
+    parse_bytes(text.as_bytes())
+}
+
+/// The same of a text that may be none.
+pub(crate) fn parse_bytes(text: &[u8]) -> Option<i64> {
+    parse_usual(text).or_else(|| parse_any(std::str::from_utf8(text).ok()?))
 }
 
 /// The one spelling that Pi writes, `YYYY-MM-DDTHH:MM:SS.fffZ`, without a detour: every line has it.

@@ -91,7 +91,10 @@ impl Totals {
     fn count(&mut self, counted: Counted) {
         let usage = &counted.usage;
         self.all.add(usage);
-        self.by_model.entry(counted.model.clone()).or_default().add(usage);
+        match self.by_model.get_mut(&counted.model) {
+            Some(known) => known.add(usage),
+            None => drop(self.by_model.insert(counted.model.clone(), *usage)),
+        }
         if let Some(day) = counted.day {
             self.by_day.entry(day).or_default().add(usage);
         }
@@ -111,10 +114,9 @@ fn day_of(ms: i64) -> i64 {
 }
 
 fn model_name(provider: Option<Json<'_>>, model: Option<Json<'_>>) -> String {
-    let text = |v: Option<Json<'_>>| v.and_then(Json::as_str).map(|t| t.into_owned());
-    match (text(provider), text(model)) {
-        (Some(provider), Some(model)) => format!("{provider}/{model}"),
-        (None, Some(name)) | (Some(name), None) => name,
+    match (provider.and_then(Json::as_str), model.and_then(Json::as_str)) {
+        (Some(provider), Some(model)) => [&*provider, "/", &*model].concat(),
+        (None, Some(name)) | (Some(name), None) => name.into_owned(),
         (None, None) => String::new(),
     }
 }

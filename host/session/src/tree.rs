@@ -203,7 +203,7 @@ impl Tree {
     }
 
     fn push_object(&mut self, offset: u64, len: u32, found: &Found<'_>) -> Pushed {
-        let is_header = found.kind.is_some_and(|k| k.as_str().as_deref() == Some("session"));
+        let is_header = found.kind.and_then(Json::word).is_some_and(|word| *word == *b"session");
         if self.status == Status::NotBegun {
             return self.push_header(offset, len, is_header.then_some(found));
         }
@@ -302,7 +302,12 @@ impl Tree {
         if self.version() == Version::V1 {
             return self.entries.last().map(|last| last.id);
         }
-        let parent = found.parent.and_then(Json::as_str).filter(|p| !p.is_empty())?;
+        let parent = found.parent?;
+        // Most entries hang on the one before.
+        if let Some(last) = self.entries.last().filter(|last| parent.is_written(self.id_text(last.id))) {
+            return Some(last.id);
+        }
+        let parent = parent.as_str().filter(|p| !p.is_empty())?;
         Some(self.intern(&parent))
     }
 
@@ -359,7 +364,11 @@ impl Tree {
     /// be walked anew, which is put off while it would cost more than all that was read since the last time.
     fn path_to(&mut self, ix: EntryIx, parent: Option<EntryIx>) -> Option<Arc<Vec<EntryIx>>> {
         let Some(parent) = parent else { return Some(Arc::new(vec![ix])) };
-        let kept = self.path.take().and_then(|path| Some((path.binary_search(&parent).ok()?, path)));
+        let place = |path: &[EntryIx]| match path.last() {
+            Some(last) if *last == parent => Some(path.len() - 1),
+            _ => path.binary_search(&parent).ok(),
+        };
+        let kept = self.path.take().and_then(|path| Some((place(&path)?, path)));
         if let Some((place, mut path)) = kept {
             let own = Arc::make_mut(&mut path);
             own.truncate(place + 1);

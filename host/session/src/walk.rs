@@ -199,10 +199,6 @@ impl Content {
 }
 
 /// What one line turned out to be.
-#[expect(
-    clippy::large_enum_variant,
-    reason = "nearly all are objects; a box for each is what the threads would wait for"
-)]
 pub(crate) enum Line<'a> {
     /// White space.
     Blank,
@@ -212,8 +208,8 @@ pub(crate) enum Line<'a> {
     Bad(JsonError, Option<u32>),
     /// JSON, but no object.
     Value(Json<'a>),
-    /// An object, and the length of the line.
-    Object(u32, Found<'a>),
+    /// An object, and the length of the line. What is found on it is much, and stays where it is.
+    Object(u32, Box<Found<'a>>),
 }
 
 /// Reads one line.
@@ -240,8 +236,8 @@ fn bad(line: &[u8], error: JsonError) -> Line<'_> {
     Line::Bad(error, glued::on(line))
 }
 
-fn object<'a>(scan: &mut Scan<'a>) -> Result<Found<'a>, JsonError> {
-    let mut found = Found::default();
+fn object<'a>(scan: &mut Scan<'a>) -> Result<Box<Found<'a>>, JsonError> {
+    let mut found = Box::<Found<'a>>::default();
     scan.object(|key, scan| top(&mut found, key, scan))?;
     scan.end()?;
     found.lossy = scan.is_lossy();
@@ -406,16 +402,28 @@ fn usage(scan: &mut Scan<'_>) -> Result<Usage, JsonError> {
             b"output" => r.output = number(scan)?,
             b"cacheRead" => r.cache_read = number(scan)?,
             b"cacheWrite" => r.cache_write = number(scan)?,
-            b"cost" => {
-                let cost = scan.value()?;
-                has_cost = !cost.is_null();
-                r.cost = cost.get("total").map(as_number);
-            }
+            b"cost" => (has_cost, r.cost) = cost(scan)?,
             _ => drop(scan.value()?),
         }
         Ok(())
     })?;
     Ok(if has_cost { Usage::Fine(r) } else { Usage::Bad(Some(r)) })
+}
+
+/// Whether there is a cost, and its total.
+fn cost(scan: &mut Scan<'_>) -> Result<(bool, Option<f64>), JsonError> {
+    if scan.peek() != Some(b'{') {
+        return Ok((!scan.value()?.is_null(), None));
+    }
+    let mut total = None;
+    scan.object(|key, scan| {
+        let value = scan.value()?;
+        if key.is("total") {
+            total = Some(as_number(value));
+        }
+        Ok(())
+    })?;
+    Ok((true, total))
 }
 
 fn number(scan: &mut Scan<'_>) -> Result<Option<f64>, JsonError> {
@@ -474,18 +482,18 @@ fn block(c: &mut Content, scan: &mut Scan<'_>) -> Result<(), JsonError> {
         }
         Ok(())
     })?;
-    match kind.and_then(Json::as_str).unwrap_or_default().as_ref() {
-        "text" => {
+    match kind.and_then(Json::word).unwrap_or_default().as_ref() {
+        b"text" => {
             c.odd.text |= text.is_none();
             c.text += text.unwrap_or(0);
         }
-        "thinking" => {
+        b"thinking" => {
             c.odd.assistants = true;
             c.odd.thinking |= thinking.is_none();
             c.thinking += thinking.unwrap_or(0);
         }
-        "image" => c.images += 1,
-        "toolCall" => {
+        b"image" => c.images += 1,
+        b"toolCall" => {
             c.has_calls = true;
             c.odd.assistants = true;
             let name = tool.filter(|(name, _)| name.kind() == JsonKind::String);
