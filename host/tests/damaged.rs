@@ -76,6 +76,17 @@ fn damaged(whole: &[u8], seed: u64) -> Vec<u8> {
     bytes
 }
 
+/// Here a directory has the store's name, as where rights are missing or a disk is read-only: to move it away would lose what is
+/// pending for no reason.
+#[test]
+fn a_store_that_cannot_be_opened_is_not_called_damaged() {
+    let dir = tempfile::tempdir().expect("a folder");
+    std::fs::create_dir(dir.path().join("state.redb")).expect("a directory");
+    let error = Journal::open(dir.path(), NOW_MS).expect_err("it cannot be opened");
+    assert!(matches!(error, JournalError::Closed { .. }), "{error}");
+    assert!(!error.to_string().contains("ove it away"), "{error}");
+}
+
 #[test]
 fn whatever_is_damaged_ends_in_words() {
     let dir = tempfile::tempdir().expect("a folder");

@@ -3,14 +3,14 @@
 use std::fs::File;
 use std::io::Write;
 use std::path::{Path, PathBuf};
-use std::sync::Arc;
+use std::sync::{Arc, OnceLock};
 use std::time::Duration;
 
 use pi_graft::daemon::links::Bell;
 use pi_graft::daemon::session::Session;
 use pi_graft::daemon::settings::Settings;
 use pi_graft::daemon::step::Next;
-use pi_graft::daemon::world::{World, now_ms};
+use pi_graft::daemon::world::{Met, World, now_ms};
 use pi_graft::deliver::settle::Times;
 use pi_graft::files::append::RealDisk;
 use pi_graft::journal::Journal;
@@ -83,6 +83,35 @@ fn open(world: &World, path: &Path) -> Session {
 
 fn step(world: &World, session: &mut Session, bell: Bell) -> Next {
     session.step(world, bell).expect("a step")
+}
+
+/// A copy of a session is met that was moved: its file is looked for below the roots, which may take long.
+#[test]
+fn while_a_session_is_looked_for_that_was_moved_nobody_waits_for_what_is_known() {
+    static WORLD: OnceLock<World> = OnceLock::new();
+    let mut scene = Scene::new();
+    scene.user();
+    let (asked, answer) = std::sync::mpsc::channel();
+    let by_path = move |_: &Path| {
+        let asked = asked.clone();
+        std::thread::spawn(move || asked.send(WORLD.get().expect("a world").count()));
+        true
+    };
+    let answer = std::sync::Mutex::new(answer);
+    let dir = scene.dir.path().canonicalize().expect("there");
+    let settings = Settings {
+        roots: vec![dir.clone()],
+        by_path: Box::new(move |path| by_path(path) && answer.lock().expect("mine").recv_timeout(LONG / 60).is_ok()),
+        ..Settings::plain()
+    };
+    let journal = Journal::in_memory(now_ms()).expect("a store");
+    WORLD.set(World::new(journal, Vec::new(), settings, Box::new(RealDisk)).expect("a world")).ok().expect("once");
+    let world = WORLD.get().expect("a world");
+    step(world, &mut open(world, &dir.join("s.jsonl")), Bell::default());
+    std::fs::rename(dir.join("s.jsonl"), dir.join("moved.jsonl")).expect("moved");
+    std::fs::copy(dir.join("moved.jsonl"), dir.join("copy.jsonl")).expect("copied");
+    let copy = pi_graft::files::FileId::of(&std::fs::metadata(dir.join("copy.jsonl")).expect("there"));
+    assert_eq!(world.meet(&dir.join("copy.jsonl"), "s", copy), Met::Copy);
 }
 
 #[test]

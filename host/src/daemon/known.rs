@@ -57,6 +57,17 @@ impl Known {
         self.records.get(&key)
     }
 
+    /// Whom [`Known::meet`] will ask about: the paths at which the session with `id` is known otherwise, and which file was there.
+    pub(super) fn others(&self, path: &Path, id: &str, file: FileId) -> Vec<(PathBuf, Option<FileId>)> {
+        if self.at(path).is_some_and(|(_, record)| record.session_id == id) {
+            return Vec::new();
+        }
+        let records = self.with_id(id).map(|(_, record)| record).filter(|record| record.file != file);
+        let first = self.met.get(id).filter(|first| first.as_path() != path);
+        let known = records.map(|record| (record.path.clone(), Some(record.file)));
+        known.chain(first.map(|first| (first.clone(), None))).collect()
+    }
+
     /// What is known of the session with `id` at `path`. `is_at` says whether a path still holds the session with an id: one
     /// whose path is another session's by now was moved away, as one whose path is nobody's. Where it was moved to tells
     /// `is_elsewhere`, by the very file: what was copied from there may be met first.

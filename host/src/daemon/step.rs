@@ -279,6 +279,8 @@ impl Session {
         let here: Vec<&Recorded> = self.pending.iter().filter(here).collect();
         let due: Vec<Recorded> = here.iter().filter(|r| !self.takes_place_of(r.batch())).copied().cloned().collect();
         let held_back = due.len() < here.len();
+        // One look for all: our own grafts change nothing about it.
+        let mtime = if due.is_empty() || locate::is_newest(&self.path) { Mtime::Move } else { Mtime::Keep };
         for recorded in due {
             if let waiting @ Some(_) = world.stops() {
                 return Ok(Next { waiting, ..Next::default() });
@@ -289,7 +291,7 @@ impl Session {
                 self.note(recorded.batch(), "dropped", why);
                 continue;
             }
-            if let Some(waiting) = self.deliver_one(world, recorded)? {
+            if let Some(waiting) = self.deliver_one(world, recorded, mtime)? {
                 let after = Some(self.kept.pause());
                 return Ok(Next { after, waiting: Some(waiting), ..Next::default() });
             }
@@ -303,7 +305,12 @@ impl Session {
     }
 
     /// Delivers one batch. Says why if it has to wait, and with it all that come after.
-    fn deliver_one(&mut self, world: &World, recorded: Recorded) -> Result<Option<&'static str>, StepError> {
+    fn deliver_one(
+        &mut self,
+        world: &World,
+        recorded: Recorded,
+        mtime: Mtime,
+    ) -> Result<Option<&'static str>, StepError> {
         if world.has_bridge(&self.path) {
             return Ok(Some(BRIDGED));
         }
@@ -311,7 +318,6 @@ impl Session {
         self.forget_bridges();
         let branch = Branch::of_leaf(&self.tree, self.source())?;
         let place = self.place();
-        let mtime = if locate::is_newest(&self.path) { Mtime::Move } else { Mtime::Keep };
         let mut direct =
             Direct { disk: world.disk.as_ref(), journal: &world.journal, now_ms: now_ms(), random: &mut random };
         let batch = recorded.batch().clone();

@@ -1,5 +1,6 @@
 //! What all sessions share: the plugins, the store, the disk, and which sessions are known.
 
+use std::cell::Cell;
 use std::collections::{BTreeMap, BTreeSet, HashSet};
 use std::path::{Path, PathBuf};
 use std::sync::atomic::{AtomicBool, Ordering};
@@ -45,6 +46,15 @@ pub struct World {
     shared: Arc<Shared>,
     /// Set when a reload has put another one in its place.
     replaced: Arc<AtomicBool>,
+}
+
+/// Where a session is that was known at some path.
+#[derive(Clone, Copy, PartialEq, Eq)]
+enum Place {
+    There,
+    /// Its file is below a root under another name.
+    Elsewhere,
+    Gone,
 }
 
 /// The end of whatever began in a world: the daemon's own, or a reload.
@@ -233,7 +243,31 @@ impl World {
     /// What is known of the session with `id` at `path`.
     #[must_use]
     pub fn meet(&self, path: &Path, id: &str, file: FileId) -> Met {
-        self.known().meet(path, id, file, session::is_at, |file, id| self.is_below_a_root(file, id))
+        loop {
+            // Looked for while nobody waits for what is known: a walk over the roots takes its time, or hangs.
+            let others = self.known().others(path, id, file);
+            let looked: Vec<(PathBuf, FileId, Place)> = others
+                .into_iter()
+                .map(|(at, of)| match (session::is_at(&at, id), of) {
+                    (true, _) => (at, of.unwrap_or(file), Place::There),
+                    (false, Some(of)) if self.is_below_a_root(of, id) => (at, of, Place::Elsewhere),
+                    (false, _) => (at, of.unwrap_or(file), Place::Gone),
+                })
+                .collect();
+            let new = Cell::new(false);
+            let find = |place: Place, is: &dyn Fn(&Path, FileId) -> bool| {
+                let places: Vec<Place> = looked.iter().filter(|(at, of, _)| is(at, *of)).map(|one| one.2).collect();
+                new.set(new.get() || places.is_empty());
+                places.is_empty() || places.contains(&place)
+            };
+            let is_at = |path: &Path, _: &str| find(Place::There, &|at, _| at == path);
+            let is_elsewhere = |file: FileId, _: &str| find(Place::Elsewhere, &|_, of| of == file);
+            let met = self.known().meet(path, id, file, is_at, is_elsewhere);
+            // Another one with this id has come meanwhile: then it was taken for a copy, and nothing was noted.
+            if !new.get() {
+                return met;
+            }
+        }
     }
 
     /// Whether this very file stands below a root, under whatever name, and is followed as the session with `id`. Costs a walk.

@@ -37,6 +37,18 @@ pub enum JournalError {
         .0.display()
     )]
     Replaced(PathBuf),
+    /// The system lets nobody at the file: rights, a read-only or failing disk, no room. Nothing is wrong with what it holds.
+    #[error(
+        "{}: the store cannot be opened ({reason}). Make room on its disk, or make it yours to read and write, and start again: \
+         nothing of it is lost",
+        path.display()
+    )]
+    Closed {
+        /// The store.
+        path: PathBuf,
+        /// What the system said.
+        reason: String,
+    },
     /// The file is damaged, or of a version this program does not know.
     #[error(
         "{}: the store cannot be read ({reason}). Move it away and start again: what was pending is forgotten, \
@@ -132,21 +144,27 @@ impl Journal {
     /// Opens or creates the store in `dir`, which must be this user's alone.
     ///
     /// # Errors
-    /// [`JournalError::Busy`], [`JournalError::Unusable`].
+    /// [`JournalError::Busy`], [`JournalError::Closed`], [`JournalError::Unusable`].
     pub fn open(dir: &Path, now_ms: i64) -> Result<Journal> {
         let path = dir.join(FILE);
         let unusable = |reason: String| JournalError::Unusable { path: path.clone(), reason };
         let (db, file) = match held::whole(|| Ok(StoreFile::open(&path))).map_err(|e| unusable(e.to_string()))? {
             Ok(opened) => opened,
             Err(redb::DatabaseError::DatabaseAlreadyOpen) => return Err(JournalError::Busy(path)),
-            Err(redb::DatabaseError::Storage(redb::StorageError::Io(e))) if is_full(&e) => {
-                return Err(JournalError::failed(e));
+            Err(redb::DatabaseError::Storage(redb::StorageError::Io(e))) if !is_damage(&e) => {
+                return Err(JournalError::Closed { path, reason: e.to_string() });
             }
             Err(e) => return Err(unusable(e.to_string())),
         };
         file.sweep();
         let db = Held::new(db, Some(file));
-        let first_start_ms = db.with(|db| prepare(db, now_ms)).map_err(|e| unusable(e.to_string()))?;
+        let first_start_ms = db.with(|db| prepare(db, now_ms)).map_err(|e| match e {
+            // As redb words what the system said.
+            JournalError::Failed(reason) if reason.starts_with("I/O error") => {
+                JournalError::Closed { path: path.clone(), reason }
+            }
+            e => unusable(e.to_string()),
+        })?;
         Ok(Journal { db, first_start_ms, highest: AtomicU64::new(0) })
     }
 
@@ -401,8 +419,9 @@ fn put_pending(txn: &WriteTransaction, session: SessionKey, batch: Batch) -> Res
     Ok(Recorded { session, number, batch })
 }
 
-fn is_full(e: &std::io::Error) -> bool {
-    matches!(e.kind(), std::io::ErrorKind::StorageFull | std::io::ErrorKind::QuotaExceeded)
+/// Whether an error is about what the file holds.
+fn is_damage(e: &std::io::Error) -> bool {
+    matches!(e.kind(), std::io::ErrorKind::InvalidData | std::io::ErrorKind::UnexpectedEof)
 }
 
 /// Makes the tables, checks the layout, and gives the time of the first start.
@@ -412,7 +431,7 @@ fn prepare(db: &Database, now_ms: i64) -> Result<i64> {
         let mut meta = txn.open_table(META).map_err(JournalError::failed)?;
         let known = meta.get("layout").map_err(JournalError::failed)?.map(|v| v.value().to_owned());
         if known.as_deref().is_some_and(|layout| layout != LAYOUT) {
-            return Err(JournalError::Failed(format!("layout {}, expected {LAYOUT}", known.unwrap_or_default())));
+            return Err(JournalError::Damaged(format!("layout {}, expected {LAYOUT}", known.unwrap_or_default())));
         }
         meta.insert("layout", LAYOUT).map_err(JournalError::failed)?;
         let first = meta.get("first-start").map_err(JournalError::failed)?.and_then(|v| v.value().parse().ok());
