@@ -273,6 +273,43 @@ fn of_two_pis_only_the_one_at_the_end_of_the_file_is_served() {
     daemon.end();
 }
 
+/// Whoever connects and says what nobody expects, or nothing at all, and never reads: hundreds of them.
+#[test]
+fn a_pi_is_served_while_strangers_crowd_the_socket() {
+    use std::io::Write;
+    let (stage, path, daemon, mut pi) = begin(notes());
+    let socket = crate::peer::socket_of(&stage);
+    let half = format!("{{\"v\":1,\"bridge\":\"hello\",\"x\":\"{}", "x".repeat(100_000));
+    let says = [
+        "",
+        "not JSON at all\n",
+        "{\"v\":99,\"bridge\":\"hello\"}\n",
+        "{\"v\":1,\"control\":\"no such thing\"}\n",
+        "[[[[[[[[[[[[[[[[\n\n\n\u{0}\u{1}\n",
+        half.as_str(),
+    ];
+    for round in 1..=3 {
+        let crowd: Vec<_> = (0..300)
+            .filter_map(|n| {
+                let mut stranger = std::os::unix::net::UnixStream::connect(&socket).ok()?;
+                stranger.set_nonblocking(true).ok()?;
+                let _ = stranger.write_all(says[n % says.len()].as_bytes());
+                Some(stranger)
+            })
+            .collect();
+        assert!(crowd.len() > 100, "they get in");
+        let leaf = pi.turn("hello");
+        let drafts = pi.boundary(&leaf);
+        assert_eq!(kinds(&drafts), ["pi-graft.run", "note"]);
+        pi.take(&drafts);
+        drop(crowd);
+        until("there is room again", || stage.run(&["status"]).status.success());
+        assert_eq!(Session::read(&path).live_customs("note").len(), round);
+    }
+    Session::read(&path).assert_sound();
+    daemon.end();
+}
+
 const TWO: &str = r#"{"needs":["append:custom"],"on":["message:user"],"entry":[
     {"custom":{"type":"first","data":"$trigger"}},{"custom":{"type":"second","data":"$trigger"}}]}"#;
 

@@ -3,6 +3,8 @@
 
 use std::path::PathBuf;
 
+use rustix::process::Signal;
+
 use crate::stage::{Stage, scripted, until};
 use crate::talk::{Session, Talk, member, pi_reads};
 
@@ -98,7 +100,34 @@ fn killed_at_any_moment_beside_several_writers_by_whatever_store() {
             daemon.kill();
         });
     }
-    // Whoever wrote all the time goes on for one turn more, and quits.
+    ends_whole(&stage, writers);
+}
+
+/// As a laptop that is closed, or a machine that stalls: the daemon stands still at any moment, in the middle of a write too, and
+/// goes on when others have written.
+#[test]
+fn stopped_at_any_moment_while_several_writers_go_on() {
+    let stage = Stage::new(1, &scripted("noter", &["append:custom"], NOTE));
+    let mut dice = Dice(number("PI_GRAFT_SEED", 1));
+    let mut writers: Vec<Writer> =
+        ["a.jsonl", "b.jsonl", "c.jsonl"].map(|name| Writer::begin(stage.session(name))).into();
+    let daemon = stage.daemon(&["--closed", "--backfill"]);
+    for _ in 0..10 * number("PI_GRAFT_KILLS", 12) {
+        writers.iter_mut().for_each(|writer| writer.turns(1));
+        let lines = daemon.log().lines().count() + dice.roll(9) as usize;
+        until("the moment to stop", || daemon.log().lines().count() >= lines);
+        (0..dice.roll(2000)).for_each(|_| std::hint::spin_loop());
+        daemon.signal(Signal::STOP);
+        let goes_on = dice.roll(3) as usize;
+        writers[goes_on].turns(1 + dice.roll(2));
+        daemon.signal(Signal::CONT);
+    }
+    daemon.end();
+    ends_whole(&stage, writers);
+}
+
+/// Whoever wrote all the time goes on for one turn more, and quits.
+fn ends_whole(stage: &Stage, mut writers: Vec<Writer>) {
     writers.iter_mut().for_each(|writer| writer.turns(1));
     stage.once(&["--closed", "--backfill"]);
     writers.iter().for_each(Writer::assert_whole);

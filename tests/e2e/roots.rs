@@ -132,10 +132,34 @@ fn a_root_of_another_daemon_is_refused_whatever_their_runtime_directories() {
     is_refused_beside(&stage(), &Beside::apart);
 }
 
+/// A directory that stands at a second place too, until the end of the scene.
+struct Bound(PathBuf);
+
+impl Bound {
+    fn at(dir: &std::path::Path, place: &std::path::Path) -> Option<Bound> {
+        fs::create_dir(place).expect("a place");
+        let mount = Command::new("mount").arg("--bind").args([dir, place]).output();
+        let there = mount.is_ok_and(|output| output.status.success());
+        if !there {
+            eprintln!("left out: this user may not mount");
+        }
+        there.then(|| Bound(place.to_path_buf()))
+    }
+}
+
+impl Drop for Bound {
+    fn drop(&mut self) {
+        let _ = Command::new("umount").arg("--lazy").arg(&self.0).output();
+    }
+}
+
 fn is_refused_beside(stage: &Stage, beside: &dyn Fn(&[PathBuf]) -> Beside) {
     let daemon = stage.daemon(&["--closed"]);
     std::os::unix::fs::symlink(stage.root(), stage.path("link")).expect("a link");
-    for way in ["sessions", "link", "sessions/--work--", "."] {
+    let bound = Bound::at(&stage.root(), &stage.path("bound"));
+    let mut ways = vec!["sessions", "link", "sessions/--work--", "."];
+    ways.extend(bound.iter().flat_map(|_| ["bound", "bound/--work--"]));
+    for way in ways {
         let beside = beside(&[stage.path(way)]);
         beside.is_refused(&["run"]);
         beside.is_refused(&["run", "--once"]);

@@ -7,6 +7,7 @@ mod fake;
 mod home;
 mod pi;
 
+mod both;
 mod chain;
 mod compacting;
 mod failing;
