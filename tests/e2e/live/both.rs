@@ -57,6 +57,25 @@ fn of_two_pis_on_one_session_of_which_one_has_a_bridge_nobody_loses_anything() {
     daemon.end();
 }
 
+/// Its Pi is gone, as the system shows; but another one may have the session by now, and be about to say so.
+#[test]
+fn a_daemon_that_has_just_started_waits_for_the_bridge_that_a_session_had() {
+    let Some(home) = home() else { return };
+    let mut daemon = home.stage.daemon(&[]);
+    let mut pi = home.pi();
+    pi.prompt("one");
+    pi.begin("[[delay 20000]] two");
+    until("its proposal", || daemon.log().matches("proposed").count() == 2);
+    daemon.kill();
+    pi.kill();
+    daemon = home.stage.daemon(&[]);
+    daemon.wait_for("its Pi has a bridge, which is not connected");
+    assert_eq!(live(&home).1.len(), 1, "nothing is written yet");
+    until("the second note", || live(&home).1.len() == 2);
+    daemon.end();
+    ends_whole(&home);
+}
+
 #[test]
 fn a_daemon_and_a_pi_that_die_together_leave_nothing_undone_and_nothing_twice() {
     let Some(home) = home() else { return };
