@@ -82,6 +82,37 @@ fn the_line_that_came_between_is_on_the_branch_again_and_the_graft_too() {
     daemon.end();
 }
 
+/// Whatever the system shows, somebody is there: until `live-hold` is over nothing is grafted behind the way back.
+#[test]
+fn after_a_misplaced_graft_a_pi_counts_as_there_for_live_hold() {
+    let gap = Gap::new(&noter());
+    gap.stage.hold_for("1h");
+    let daemon = gap.daemon("checked", &[]);
+    let mut pi = Talk::begin(&gap.path);
+    pi.user("one");
+    pi.assistant("ok");
+    gap.wait();
+    pi.user("in the gap");
+    pi.assistant("ok");
+    gap.go_on();
+    gap.until("the way back", |file| rejoins(file) == 1);
+    gap.until("word of the wait", |_| {
+        daemon.log().contains("waiting: somebody wrote at the moment of a graft, so a Pi is there")
+    });
+    let other = gap.stage.session("other.jsonl");
+    let mut pi = Talk::begin(&other);
+    pi.user("one");
+    pi.assistant("ok");
+    gap.until("a graft elsewhere", |_| Session::read(&other).receipts() == 1);
+    let file = Session::read(&gap.path);
+    assert_eq!((file.receipts(), rejoins(&file)), (1, 1));
+    daemon.end();
+    gap.stage.once(&["--closed"]);
+    let file = Session::read(&gap.path);
+    file.assert_sound();
+    assert_eq!(file.live_customs("note").len(), 2);
+}
+
 #[test]
 fn the_way_back_may_be_misplaced_itself() {
     let gap = Gap::new(&noter());
