@@ -8,6 +8,9 @@ use std::fs::{self, DirBuilder, File};
 use std::io::{self, Write};
 use std::path::{Path, PathBuf};
 
+use crate::files::FilesError;
+use crate::files::named::take_free_name;
+
 /// What stands in the name of a file that is not whole yet, before the digits.
 const FRESH: &str = ".new-";
 
@@ -19,6 +22,26 @@ pub fn put(path: &Path, bytes: impl AsRef<[u8]>) -> io::Result<()> {
     DirBuilder::new().recursive(true).create(dir_of(path))?;
     let fresh = beside(path)?;
     let done = write_new(&fresh, bytes.as_ref()).and_then(|()| fs::rename(&fresh, path));
+    if done.is_err() {
+        let _ = fs::remove_file(&fresh);
+    }
+    done
+}
+
+/// Writes a file that is not there yet; its directory is made if it is not there.
+///
+/// # Errors
+/// What the system says: [`io::ErrorKind::AlreadyExists`] if something has that name, which stays as it is.
+pub fn put_new(path: &Path, bytes: impl AsRef<[u8]>) -> io::Result<()> {
+    DirBuilder::new().recursive(true).create(dir_of(path))?;
+    let fresh = beside(path)?;
+    let done = write_new(&fresh, bytes.as_ref()).and_then(|()| {
+        take_free_name(&fresh, path).map_err(|e| match e {
+            FilesError::Exists { .. } => io::ErrorKind::AlreadyExists.into(),
+            FilesError::Io { source, .. } => source,
+            other => io::Error::other(other.to_string()),
+        })
+    });
     if done.is_err() {
         let _ = fs::remove_file(&fresh);
     }
@@ -82,6 +105,19 @@ mod tests {
             }
         });
         assert_eq!(fs::read_dir(dir.path()).expect("the folder").count(), 1, "nothing is left over");
+    }
+
+    #[test]
+    fn what_is_new_takes_no_name_that_something_has() {
+        let dir = tempfile::tempdir().expect("a folder");
+        let (path, link) = (dir.path().join("sub/config.toml"), dir.path().join("sub/link"));
+        put_new(&path, "first").expect("written");
+        std::os::unix::fs::symlink("nowhere", &link).expect("a link");
+        for taken in [&path, &link] {
+            assert_eq!(put_new(taken, "second").expect_err("taken").kind(), io::ErrorKind::AlreadyExists);
+        }
+        assert_eq!(fs::read_to_string(&path).expect("it is there"), "first");
+        assert_eq!(fs::read_dir(dir.path().join("sub")).expect("the folder").count(), 2, "nothing is left over");
     }
 
     #[test]

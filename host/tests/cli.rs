@@ -284,6 +284,21 @@ fn a_plugin_that_cannot_be_used_is_a_fault_of_the_config() {
 }
 
 #[test]
+fn a_config_that_could_not_be_written_whole_is_not_there() {
+    let home = Home::new();
+    let init = home.command(&["config", "init"]);
+    let mut cramped = std::process::Command::new("/bin/sh");
+    cramped.env_clear().args(["-c", "ulimit -f 1; exec \"$0\" \"$@\""]).arg(init.get_program()).args(init.get_args());
+    for (name, value) in init.get_envs() {
+        cramped.env(name, value.unwrap_or_default());
+    }
+    let output = cramped.output().expect("a shell");
+    assert!(!output.status.success(), "{}", said(&output));
+    assert!(!home.path(".config/pi-graft/config.toml").exists());
+    assert_eq!(home.run(&["config", "init"]).status.code(), Some(0), "and nothing of it is in the way");
+}
+
+#[test]
 fn a_config_is_written_once_and_then_in_effect() {
     let home = Home::new();
     assert_eq!(home.run(&["config", "init"]).status.code(), Some(0));

@@ -15,7 +15,7 @@ const ROOMS: [(&str, &[&str]); 18] = [
     ("steps", &[]),
     ("wire", &[]),
     ("models", &["config"]),
-    ("put", &[]),
+    ("put", &["files"]),
     ("installed", &["put"]),
     ("making", &[]),
     ("shipped", &["sandbox", "config", "installed"]),

@@ -196,6 +196,29 @@ fn what_pi_took_over_the_bridge_is_told_so() {
 }
 
 #[test]
+fn a_batch_that_waits_is_named_by_its_id_too() {
+    let stage = notes();
+    let path = stage.session("a.jsonl");
+    let daemon = stage.daemon(&[]);
+    let mut talk = Talk::begin(&path);
+    let user = talk.user("hello");
+    talk.call("c1", "bash");
+    let waits = || {
+        let status: Value = serde_json::from_slice(&stage.run(&["status", "--json"]).stdout).unwrap_or_default();
+        status["sessions"][0]["pending"][0]["batch"].as_str().map(str::to_owned)
+    };
+    until("what waits", || waits().is_some());
+    let batch = waits().expect("it waits");
+    for named in [&*batch, &batch[..12]] {
+        let told = explain(&stage, &[named]);
+        assert_eq!((&told["entry"]["id"], &told["source"]), (&json!(user), &json!("daemon")), "{told}");
+    }
+    assert!(words(&stage, &[&batch]).contains("it waits"));
+    daemon.end();
+    assert_eq!(explain(&stage, &[&batch])["entry"]["id"], user);
+}
+
+#[test]
 fn an_id_that_is_not_there_or_means_several_is_an_error_that_says_what_to_do() {
     let stage = notes();
     let path = stage.session("a.jsonl");

@@ -77,6 +77,17 @@ fn each_key_is_honoured_and_what_hit_it_is_said_with_the_figure() {
     }
 }
 
+#[test]
+fn what_a_plugin_says_for_itself_counts_for_it_alone() {
+    for (limits, step, words, _) in KEYS {
+        let calm = plugin("calm", r#"{"custom":{"type":"calm"}}"#, "");
+        let (said, log) = run("", &[plugin("hits", step, limits), calm].concat());
+        assert!(said.contains(words), "{limits}: no {words:?} in {said}");
+        let calm = log.iter().find(|line| line["plugin"] == "calm").expect("a row");
+        assert!(!calm.to_string().contains("(limits."), "{limits}: {calm}");
+    }
+}
+
 /// These are the same for every plugin.
 #[test]
 fn the_stack_has_an_end_too() {

@@ -1,7 +1,6 @@
 //! `config init`, `config check`, `config schema` and `config show`.
 
-use std::fs::DirBuilder;
-use std::io::{ErrorKind, Write};
+use std::io::ErrorKind;
 use std::path::{Path, PathBuf};
 
 use clap::{Args, Subcommand};
@@ -10,6 +9,7 @@ use serde_json::json;
 
 use crate::config::{Config, ConfigError, Env, Fault, SHIPPED, Setting, schema};
 use crate::files::shown;
+use crate::put::put_new;
 use crate::shipped;
 
 use super::around;
@@ -60,7 +60,8 @@ pub(super) fn run(command: &Command, named: Option<&Path>, out: &mut Out) -> Res
 
 fn init(named: Option<&Path>, out: &mut Out) -> Result<Outcome, Failure> {
     let path = named.map_or_else(|| Env::of_process().config_file(), |path| Ok(path.to_path_buf()))?;
-    write_new(&path, SHIPPED).map_err(|e| match e.kind() {
+    // Never over a config that is there, and never a half of one.
+    put_new(&path, SHIPPED).map_err(|e| match e.kind() {
         ErrorKind::AlreadyExists => Failure::problem(format!(
             "{}: there is a config already, and it stays as it is; move it away, or name another with --config",
             path.display()
@@ -73,16 +74,6 @@ fn init(named: Option<&Path>, out: &mut Out) -> Result<Outcome, Failure> {
         out.line(format!("{} written; every key in it is at its default", path.display()))?;
     }
     Ok(Outcome::Done)
-}
-
-/// Never over a config that is there.
-fn write_new(path: &Path, text: &str) -> std::io::Result<()> {
-    if let Some(dir) = path.parent().filter(|dir| !dir.as_os_str().is_empty()) {
-        DirBuilder::new().recursive(true).create(dir)?;
-    }
-    #[expect(clippy::disallowed_types, reason = "the config, which must not be there yet; no session")]
-    let mut file = std::fs::File::create_new(path)?;
-    file.write_all(text.as_bytes())
 }
 
 fn check(named: Option<&Path>, out: &mut Out) -> Result<Outcome, Failure> {
@@ -225,18 +216,4 @@ fn split(key: &str) -> (&str, &str) {
 
 fn setting_json(setting: &Setting) -> serde_json::Value {
     json!({ "key": setting.key, "value": setting.value, "origin": setting.origin.to_string() })
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    #[test]
-    fn a_config_that_is_there_is_not_written_over() {
-        let dir = tempfile::tempdir().expect("a temporary directory");
-        let path = dir.path().join("new/config.toml");
-        write_new(&path, "first").expect("written");
-        assert!(write_new(&path, "second").is_err());
-        assert_eq!(std::fs::read_to_string(&path).expect("read"), "first");
-    }
 }

@@ -2,6 +2,7 @@
 //! daemon can start and end meanwhile.
 
 use std::collections::BTreeMap;
+use std::path::PathBuf;
 
 use serde::Deserialize;
 
@@ -9,10 +10,11 @@ use crate::config::Config;
 use crate::daemon::rows;
 use crate::journal::{Journal, JournalError};
 use crate::replay::verify::Page;
-use crate::wire::control::Request;
+use crate::wire::control::{Request, Status};
 use crate::wire::rows::{Rows, RowsWanted, Texts, TextsWanted};
 
 use super::Failure;
+use super::control::status::of_store;
 use super::control::{Client, open_store};
 
 /// Where the log is looked for.
@@ -46,6 +48,15 @@ impl<'c> RunLog<'c> {
                 Ok(found.transpose().map_err(Failure::problem)?.unwrap_or_default())
             }
         }
+    }
+
+    /// The session and the entry for which a batch waits whose id begins so; none if no batch does, or several.
+    pub(super) fn waiting(&self, named: &str) -> Result<Option<(PathBuf, String)>, Failure> {
+        let status: Status = self.ask(&Request::Status { all: false }, of_store)?;
+        let all = status.sessions.iter().flat_map(|session| session.pending.iter().map(|batch| (&session.path, batch)));
+        let mut meant = all.filter(|(_, batch)| batch.batch.starts_with(named));
+        let only = meant.next().filter(|_| meant.next().is_none());
+        Ok(only.map(|(path, batch)| (path.clone(), batch.trigger.clone())))
     }
 
     /// One page of the rows that are wanted.

@@ -10,7 +10,7 @@ use pi_session::json::Json;
 use crate::deliver::presence::Presence;
 use crate::deliver::process::UNSEEN;
 use crate::deliver::settle::State;
-use crate::journal::{Batch, JournalError, Recorded};
+use crate::journal::{Batch, JournalError, Recorded, RunRecord};
 use crate::sandbox::Plugin;
 use crate::wire::control::{LogLine, PendingStatus, PluginStatus, SessionStatus, Status};
 use crate::wire::quarantine::Quarantine;
@@ -20,9 +20,6 @@ use super::hold;
 use super::quarantine;
 use super::session::cwd_of;
 use super::world::{World, now_ms, unix_ms};
-
-/// Failures that are shown.
-const FAILURES: usize = 5;
 
 /// What the loop knows of a session.
 #[derive(Clone, Debug, Default)]
@@ -85,8 +82,7 @@ fn with_failures(mut plugins: Vec<PluginStatus>, failed: &Quarantine) -> Vec<Plu
 }
 
 fn failures(world: &World) -> Result<Vec<LogLine>, JournalError> {
-    let mut failed = world.journal.runs(FAILURES, |line| line.is_failure())?;
-    failed.reverse();
+    let failed = world.feed().failures(|most| world.journal.runs(most, RunRecord::is_failure))?;
     Ok(failed.iter().map(|line| log_line(line, world.path_of(&line.session))).collect())
 }
 

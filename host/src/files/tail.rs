@@ -14,6 +14,8 @@ use super::{FileId, FilesError};
 
 /// Bytes read at a time while looking for line ends; at most.
 const PIECE: usize = 1 << 20;
+/// Bytes read first, then doubled: many only want the header.
+const FIRST_PIECE: usize = 16 << 10;
 
 /// A session file opened for reading. Cheap to clone; the descriptor is shared.
 #[derive(Clone, Debug)]
@@ -71,7 +73,7 @@ impl Reading {
         mut each: impl FnMut(u64, &[u8]) -> bool,
     ) -> std::io::Result<u64> {
         let there = usize::try_from(self.file.metadata()?.len().saturating_sub(from)).unwrap_or(PIECE);
-        let piece = there.clamp(1, PIECE);
+        let mut piece = there.clamp(1, FIRST_PIECE);
         let (mut at, mut held) = (from, Vec::new());
         loop {
             let start = held.len();
@@ -92,6 +94,7 @@ impl Reading {
             }
             held.drain(..used);
             at += used as u64;
+            piece = (2 * piece).min(PIECE);
             if held.len() > longest {
                 return Ok(at);
             }

@@ -22,6 +22,11 @@ use super::{LoadError, SandboxError};
 /// Bits of a mode that let others in to write.
 const OTHERS_WRITE: u32 = 0o022;
 
+/// How the name of a file with compiled code ends.
+const CODE: &str = "cwasm";
+/// The same where there is none, and the file says why.
+const WHY_NOT: &str = "failed";
+
 /// A directory of compiled components.
 pub(super) struct Cache {
     dir: PathBuf,
@@ -49,11 +54,7 @@ impl Cache {
 
     /// The compiled component of this digest, if it is there and can be trusted.
     pub(super) fn load(&self, engine: &Engine, digest: &str) -> Option<Component> {
-        let path = self.path(digest);
-        let metadata = fs::symlink_metadata(&path).ok()?;
-        if !metadata.is_file() || !is_private(&metadata) {
-            return None;
-        }
+        let path = own_file(self.path(digest, CODE))?;
         // SAFETY: only this user could write the file or anything in its directory (checked here and on opening), and
         // this program writes there only what it compiled for the same engine, whole, under its final name.
         let component = unsafe { Component::deserialize_file(engine, &path) }.ok()?;
@@ -62,15 +63,32 @@ impl Cache {
         Some(component)
     }
 
+    /// Why compiling this component came to nothing, if it is kept.
+    pub(super) fn why_not(&self, digest: &str) -> Option<String> {
+        fs::read_to_string(own_file(self.path(digest, WHY_NOT))?).ok()
+    }
+
+    /// Keeps why compiling a component came to nothing.
+    ///
+    /// # Errors
+    /// If the disk does not take it. Nothing is lost but time.
+    pub(super) fn store_why_not(&self, digest: &str, why: &str) -> io::Result<()> {
+        self.put(&self.path(digest, WHY_NOT), why.as_bytes())
+    }
+
     /// Puts compiled code there, and makes room by removing the ones that were not used for longest.
     ///
     /// # Errors
     /// If the disk does not take it. Nothing is lost but time.
     pub(super) fn store(&self, digest: &str, code: &[u8]) -> io::Result<()> {
+        self.put(&self.path(digest, CODE), code)
+    }
+
+    fn put(&self, path: &Path, bytes: &[u8]) -> io::Result<()> {
         // A name that no other thread, process or container has, so that what is renamed is whole.
         let name = getrandom::u64().map_err(|error| io::Error::other(error.to_string()))?;
         let temporary = self.dir.join(format!(".{name:016x}"));
-        let written = write_new(&temporary, code).and_then(|()| fs::rename(&temporary, self.path(digest)));
+        let written = write_new(&temporary, bytes).and_then(|()| fs::rename(&temporary, path));
         if written.is_err() {
             // What is left over is removed as old one day.
             let _ = fs::remove_file(&temporary);
@@ -78,8 +96,8 @@ impl Cache {
         written.and_then(|()| self.make_room())
     }
 
-    fn path(&self, digest: &str) -> PathBuf {
-        self.dir.join(format!("{digest}-{:016x}.cwasm", self.compatible))
+    fn path(&self, digest: &str, what: &str) -> PathBuf {
+        self.dir.join(format!("{digest}-{:016x}.{what}", self.compatible))
     }
 
     /// What is no file is not ours and stays; what is gone meanwhile, another process has removed.
@@ -118,6 +136,12 @@ pub(super) fn compiled(engine: &Engine, code: &[u8]) -> Result<Component, LoadEr
     // SAFETY: the code comes from this program, here or as the compiler that it started itself, and from nowhere else.
     let component = unsafe { Component::deserialize(engine, code) };
     component.map_err(|error| LoadError::NotAPlugin(format!("{error:#}")))
+}
+
+/// A path that is a file which nobody but this user could have written.
+fn own_file(path: PathBuf) -> Option<PathBuf> {
+    let metadata = fs::symlink_metadata(&path).ok()?;
+    (metadata.is_file() && is_private(&metadata)).then_some(path)
 }
 
 /// Whether nobody but this user could have written it.

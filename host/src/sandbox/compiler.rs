@@ -128,17 +128,31 @@ fn go_first() {
     let _ = std::fs::write("/proc/self/oom_score_adj", "1000");
 }
 
+/// Nothing came of compiling.
+pub(super) struct NotCompiled {
+    /// Why.
+    pub(super) error: LoadError,
+    /// It took much, and would take as much and come to the same each time.
+    pub(super) is_lasting: bool,
+}
+
 /// Has `program` compile a plugin, in a process of its own.
 ///
 /// # Errors
 /// If it is no plugin, or its compiler used up its bounds.
-pub(super) fn compile_beside(program: &Path, memories: Memories, bytes: &[u8]) -> Result<Vec<u8>, LoadError> {
-    let none = |error: io::Error| LoadError::Compiler(error.to_string());
+pub(super) fn compile_beside(program: &Path, memories: Memories, bytes: &[u8]) -> Result<Vec<u8>, NotCompiled> {
+    let none = |error: io::Error| NotCompiled { error: LoadError::Compiler(error.to_string()), is_lasting: false };
     let mut child = start(program, memories).map_err(none)?;
     // It says nothing before it has read all. If it ends before that, its end says why.
     let _ = child.stdin.take().map(|mut to| to.write_all(bytes));
     let output = child.wait_with_output().map_err(none)?;
-    if output.status.success() { Ok(output.stdout) } else { Err(why(&output, Bounds::of(bytes.len()))) }
+    if output.status.success() {
+        return Ok(output.stdout);
+    }
+    let error = why(&output, Bounds::of(bytes.len()));
+    // Which process goes when the machine's memory runs out is no fault of the plugin.
+    let was_killed = output.status.signal() == Some(Signal::KILL.as_raw());
+    Err(NotCompiled { is_lasting: matches!(error, LoadError::TooMuch(_)) && !was_killed, error })
 }
 
 fn start(program: &Path, memories: Memories) -> io::Result<Child> {

@@ -3,14 +3,17 @@
 //! Whatever decides what a run computes is fixed here: fuel, canonical NaNs, deterministic relaxed SIMD, no threads.
 use std::sync::Arc;
 
-use wasmtime::{Config, Engine, InstanceAllocationStrategy, Memory, MemoryType, PoolingAllocationConfig, Store};
+use wasmtime::{
+    Config, Enabled, Engine, InstanceAllocationStrategy, Memory, MemoryType, PoolingAllocationConfig, Store,
+};
 
 use super::limits::{MAX_CORE_INSTANCES, MAX_MEMORIES, MAX_STACK, MAX_TABLE_ELEMENTS, MAX_TABLES};
 use super::ticker::Ticker;
 use super::{SandboxError, SandboxOptions};
 
-/// Memory of an instance that is wiped by hand rather than given back: below this size that is faster.
-const KEEP_RESIDENT: usize = 256 << 10;
+/// Memory that an instance has written to and that is wiped by hand rather than given back to the system: below this size that
+/// is faster, since what is given back has to be taken again, and each time every core of the process is interrupted.
+const KEEP_RESIDENT: usize = 1 << 20;
 
 /// An engine, and the ticker that its deadlines hang on.
 #[derive(Clone)]
@@ -98,6 +101,8 @@ fn pooling(options: &SandboxOptions) -> PoolingAllocationConfig {
         .table_elements(MAX_TABLE_ELEMENTS)
         .max_memory_size(options.max_memory)
         .linear_memory_keep_resident(KEEP_RESIDENT)
-        .table_keep_resident(KEEP_RESIDENT);
+        .table_keep_resident(KEEP_RESIDENT)
+        // Where the system tells which pages were written to, only these are wiped.
+        .pagemap_scan(Enabled::Auto);
     pool
 }

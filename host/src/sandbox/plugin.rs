@@ -9,7 +9,7 @@ use wasmtime::Store;
 use wasmtime::component::{Component, ComponentExportIndex, ComponentNamedList, Instance, Lift, Lower, TypedFunc};
 
 use super::batch::Batch;
-use super::compiler::{check_size, compile, compile_beside};
+use super::compiler::{NotCompiled, check_size, compile, compile_beside};
 use super::component::{HANDLER, check_contract};
 use super::contract::Description;
 use super::grants::{Grants, is_known};
@@ -107,15 +107,30 @@ impl Sandbox {
     pub(super) fn compile(&self, digest: &str, bytes: &[u8]) -> Result<Component, LoadError> {
         check_size(bytes)?;
         let memories = self.clockwork.memories;
+        if let Some(why) = self.cache.as_ref().and_then(|cache| cache.why_not(digest)) {
+            return Err(LoadError::TooMuch(why));
+        }
         let code = match &self.compiler {
-            Some(program) => compile_beside(program, memories, bytes),
-            None => compile(memories, bytes),
-        }?;
+            Some(program) => {
+                compile_beside(program, memories, bytes).map_err(|none| self.note_failure(digest, none))?
+            }
+            None => compile(memories, bytes)?,
+        };
         if let Some(Err(error)) = self.cache.as_ref().map(|cache| cache.store(digest, &code)) {
             tracing::warn!(%error, "a compiled plugin could not be kept; it will be compiled again");
         }
         // From its file no more of it is in memory than what runs.
         self.cached(digest).map_or_else(|| cache::compiled(self.engine(), &code), Ok)
+    }
+
+    /// Keeps why nothing came of compiling it, so that it costs that much once.
+    fn note_failure(&self, digest: &str, NotCompiled { error, is_lasting }: NotCompiled) -> LoadError {
+        if let (LoadError::TooMuch(why), true, Some(cache)) = (&error, is_lasting, &self.cache)
+            && let Err(error) = cache.store_why_not(digest, why)
+        {
+            tracing::warn!(%error, "why a plugin could not be compiled could not be kept; it is tried again at the next start");
+        }
+        error
     }
 
     pub(super) fn machine(&self, component: &Component, source: &PluginSource) -> Result<Machine, LoadError> {

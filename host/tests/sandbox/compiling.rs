@@ -1,4 +1,6 @@
 //! Compiling in a process of its own, and what would take all memory or all day.
+use std::fs::Permissions;
+use std::os::unix::fs::PermissionsExt;
 use std::path::PathBuf;
 use std::sync::{Arc, LazyLock};
 
@@ -47,6 +49,25 @@ fn what_another_process_compiled_runs_as_what_this_one_did() {
 #[test]
 fn a_component_that_doubles_itself_again_and_again_is_too_much() {
     assert!(too_much(bombs::doubled(40)).contains("to compile it"));
+}
+
+#[test]
+fn what_took_too_much_to_compile_is_not_tried_at_each_start() {
+    let dir = tempfile::tempdir().expect("a folder");
+    let (compiler, tried) = (dir.path().join("compiler"), dir.path().join("tried"));
+    let script = format!("#!/bin/sh\necho once >> {tried:?}\nexec {:?} \"$@\"\n", binary());
+    std::fs::write(&compiler, script).expect("a program");
+    std::fs::set_permissions(&compiler, Permissions::from_mode(0o700)).expect("it may be run");
+    let cache_dir = Some(dir.path().join("cache"));
+    let starts = [(); 2].map(|()| {
+        let (compiler, cache_dir) = (Some(compiler.clone()), cache_dir.clone());
+        let options = SandboxOptions { compiler, cache_dir, ..SandboxOptions::default() };
+        let sandbox = Sandbox::new(&options).expect("a sandbox");
+        let error = sandbox.load(PluginSource { bytes: bombs::doubled(40), ..source("bomb", &ALL, &json!({})) });
+        error.expect_err("it does not load").to_string()
+    });
+    assert_eq!(starts[0], starts[1], "it says why each time");
+    assert_eq!(std::fs::read_to_string(&tried).expect("it was tried"), "once\n");
 }
 
 #[test]

@@ -13,7 +13,7 @@ use crate::wire::control::{PluginStatus, RootStatus, SessionStatus, Status};
 use super::{Failure, Out};
 
 /// What the store alone says: the sessions for which something is pending.
-pub(super) fn of_store(journal: &Journal) -> Result<Status, JournalError> {
+pub(in crate::cli) fn of_store(journal: &Journal) -> Result<Status, JournalError> {
     let sessions = journal.sessions()?;
     let records: HashMap<_, _> = sessions.iter().map(|(key, record)| (*key, record)).collect();
     let mut status = Status { known: sessions.len(), ..Status::default() };

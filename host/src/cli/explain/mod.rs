@@ -23,10 +23,13 @@ use super::preview::{self, Preview, one_line};
 use super::quarantine;
 use super::runlog::RunLog;
 
+/// Characters of an entry's id as Pi makes them: what is longer may be a batch's.
+const LONGEST_ID: usize = 8;
+
 /// Why an entry is there: whose graft it is, or what ran on it, what came of that, and who edited it.
 #[derive(Clone, Debug, Args)]
 pub struct ExplainArgs {
-    /// The entry's id, or a unique beginning of one; a batch's id means its receipt
+    /// The entry's id, or a unique beginning of one; a batch's id means its receipt, or while it waits the entry that it is for
     #[arg(value_name = "ENTRY")]
     entry: String,
     /// Its session: a path, a session id, or a unique beginning of one; default: it is looked for in all sessions
@@ -54,16 +57,18 @@ struct Told<'t> {
 /// [`Failure`]: there is no such entry, or more than one.
 pub(super) fn run(args: &ExplainArgs, config: Option<&Path>, out: &mut Out) -> Result<Outcome, Failure> {
     let found = Config::find(config)?;
-    let path = match &args.session {
-        Some(session) => session_file(session, config)?,
-        None => look::session_with(&args.entry, &found)?,
+    let log = RunLog::new(&found);
+    let waiting = if args.entry.len() > LONGEST_ID { log.waiting(&args.entry)? } else { None };
+    let (path, entry) = match (waiting, &args.session) {
+        (Some(waiting), _) => waiting,
+        (None, Some(session)) => (session_file(session, config)?, args.entry.clone()),
+        (None, None) => (look::session_with(&args.entry, &found)?, args.entry.clone()),
     };
     let opened = Opened::session(&path)?;
     let session = opened.tree.header().map_or("", |header| header.id.as_str());
     let source = Arc::clone(&opened.reading) as Arc<dyn Source>;
     let file = InFile::new(Arc::clone(&opened.tree), source)?;
-    let ix = only(&opened, &args.entry, &file.find(&args.entry))?;
-    let log = RunLog::new(&found);
+    let ix = only(&opened, &entry, &file.find(&entry))?;
     let source = log.source()?;
     let page = log.about(session, file.about(ix))?;
     let quarantine = of_session(quarantine::ask(&found)?, session);
