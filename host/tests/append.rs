@@ -196,6 +196,17 @@ fn a_torn_line_that_cannot_be_completed_is_ended() {
     assert_eq!(fs::read_to_string(&path).expect("the session"), format!("{BEFORE}{{\"id\":\"aaXX\n"));
 }
 
+/// Pi wrote at that moment, so it is the newest by now (S13.3).
+#[test]
+fn the_time_of_an_older_session_that_somebody_wrote_to_meanwhile_becomes_now() {
+    let (_dir, path, place) = scene();
+    let old = std::time::SystemTime::UNIX_EPOCH;
+    File::options().append(true).open(&path).and_then(|file| file.set_modified(old)).expect("its time");
+    let disk = Faulty { fault: Fault::Line("{\"id\":\"pi\"}\n"), path: path.clone() };
+    append(&disk, &path, place, BATCH, Mtime::Keep).expect("written");
+    assert!(fs::metadata(&path).and_then(|meta| meta.modified()).expect("its time") > old);
+}
+
 #[test]
 fn the_time_of_an_older_session_is_put_back() {
     let (_dir, path, place) = scene();

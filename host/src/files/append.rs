@@ -113,8 +113,8 @@ pub fn append(disk: &dyn Disk, path: &Path, place: Place, bytes: &[u8], mtime: M
 /// Where the file ends if nobody but us wrote.
 fn end_of(written: &Result<u64, FilesError>, len: u64, bytes: usize) -> u64 {
     match written {
-        Ok(offset) => offset + bytes as u64,
-        Err(FilesError::Torn { offset, written, .. }) => offset + *written as u64,
+        Ok(_) => len + bytes as u64,
+        Err(FilesError::Torn { written, .. }) => len + *written as u64,
         // Also where somebody did write: the length that is found is another one then.
         Err(_) => len,
     }
