@@ -65,14 +65,14 @@ fn a_file_that_is_not_there_is_said() {
     let home = Home::new();
     let path = home.path(".pi/agent/sessions/nowhere.jsonl");
     symlink("/nowhere", home.path("dangling.jsonl")).expect("linked");
-    for file in [path.to_str().expect("text"), "nowhere.jsonl", "dangling.jsonl"] {
+    each(&home, "dangling.jsonl", |command, code, said| {
+        assert!(code == Some(1) && said.contains("jsonl: "), "{command}: {said}");
+    });
+    for file in [path.to_str().expect("text"), "nowhere.jsonl", "nobody"] {
         each(&home, file, |command, code, said| {
-            assert!(code == Some(1) && said.contains("jsonl: "), "{command}: {said}");
+            assert!(code == Some(2) && said.contains("session ls"), "{command}: {said}");
         });
     }
-    each(&home, "nobody", |command, code, said| {
-        assert!(code == Some(2) && said.contains("session ls"), "{command}: {said}");
-    });
 }
 
 #[test]

@@ -64,16 +64,22 @@ const text = (message) => {
 };
 const sent = (projection) => convertMessages(model, { messages: convertToLlm(projection.messages) }, {}, {});
 
+const messagesIn = (file) => {
+	const parsed = (line) => verdict(() => JSON.parse(line)?.type);
+	return file.split("\n").filter((line) => parsed(line) === "message").length;
+};
+
 async function probe(path) {
 	const dir = mkdtempSync(join(tmpdir(), "pi-probe-"));
 	const file = join(dir, "s.jsonl");
 	try {
 		copyFileSync(path, file);
 		const before = readFileSync(file);
-		const listed = (await SessionManager.list(dir, dir)).length + (await SessionManager.listAll(dir)).length;
+		const infos = [...(await SessionManager.list(dir, dir)), ...(await SessionManager.listAll(dir))];
+		const isWhole = infos.every((info) => info.messageCount === messagesIn(before.toString()));
 		// What --continue looks for reads no more than the beginning of a file.
 		const found = findMostRecentSession(dir) ? "ok" : "passed-over";
-		const out = { open: "ok", list: listed > 0 ? found : "missing" };
+		const out = { open: "ok", list: infos.length === 0 ? "missing" : isWhole ? found : "partly" };
 		let m;
 		out.open = verdict(() => void (m = SessionManager.open(file)));
 		if (!m) return out;
@@ -94,6 +100,7 @@ async function probe(path) {
 		});
 		out.footer = verdict(() => void new FooterComponent({ sessionManager: m, getContextUsage: () => undefined, state: {} }, {}).getSessionStats());
 		out.name = verdict(() => void m.getSessionName());
+		if (out.list === "ok" && infos.some((info) => info.name !== m.getSessionName())) out.list = "unnamed";
 		const shown = verdict(() => sent(projection).map(text));
 		out.shows = shown === "throws" ? projection?.messages.map((message) => message?.role ?? "?") ?? [] : shown;
 		return out;

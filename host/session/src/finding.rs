@@ -63,6 +63,8 @@ findings! {
         => "opens and lists it, but passes it over when it looks for the newest session or one by its id"
     HeaderReturn "header-return" Error "S2.1" "a carriage return stands within the header's line"
         => "opens it, but does not list it"
+    LineReturn "line-return" Error "S2.1" "a carriage return stands within the line of a message or of the session's name"
+        => "reads it, but not when it lists the session"
     HeaderField "header-field" Info "S3" "the header has no text `timestamp` or `cwd`"
         => "opens it; without `cwd` it works in the directory that it was started in"
     OddSessionId "odd-session-id" Info "S1.3" "the session's id has characters that Pi gives to none"

@@ -11,6 +11,8 @@ use crate::walk::{Content, Found, Msg, Reported, Shape, Usage};
 pub(crate) fn of(entry: &Entry, f: &Found<'_>) -> Vec<Finding> {
     let mut marks = Marks(Vec::new());
     marks.on(f.lossy, Finding::BadUtf8);
+    let is_listed = matches!(entry.kind, EntryKind::Message | EntryKind::SessionInfo);
+    marks.on(f.broken && is_listed, Finding::LineReturn);
     marks.on(!f.timestamp.is_some_and(|t| t.kind() == Kind::String) || entry.time_ms.is_none(), Finding::NoTime);
     match entry.kind {
         EntryKind::Message => marks.message(entry, &f.message.unwrap_or_default()),
@@ -64,8 +66,8 @@ pub(crate) fn stops_context(finding: Finding) -> bool {
 pub(crate) fn stops_wherever_it_is(finding: Finding, entry: &Entry) -> bool {
     use Finding::*;
     match finding {
-        NoMessage | NullContent | BadUsage | UsageNumber | UsagePart | NameText | LabelText | BranchSummaryText
-        | NoCustomContent => true,
+        LineReturn | NoMessage | NullContent | BadUsage | UsageNumber | UsagePart | NameText | LabelText
+        | BranchSummaryText | NoCustomContent => true,
         ContentType | NullBlock => matches!(entry.role, Role::User | Role::Assistant),
         _ => false,
     }

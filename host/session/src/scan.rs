@@ -22,13 +22,15 @@ pub(crate) struct Scan<'a> {
     counting: bool,
     /// A text with bytes that are not UTF-8 was passed.
     lossy: bool,
+    /// Carriage returns that were passed as white space.
+    returns: usize,
     /// Files of the calls that were passed, for whoever walks to note and take.
     files: Vec<FileOf<'a>>,
 }
 
 impl<'a> Scan<'a> {
     pub(crate) fn new(text: &'a [u8]) -> Scan<'a> {
-        Scan { text, at: 0, units: 0, written: 0, counting: false, lossy: false, files: Vec::new() }
+        Scan { text, at: 0, units: 0, written: 0, counting: false, lossy: false, returns: 0, files: Vec::new() }
     }
 
     fn fail<T>(&self, what: &'static str) -> Result<T, JsonError> {
@@ -47,7 +49,8 @@ impl<'a> Scan<'a> {
     /// The next byte that is not white space, not consumed.
     #[inline]
     pub(crate) fn peek(&mut self) -> Option<u8> {
-        while let Some(b' ' | b'\t' | b'\n' | b'\r') = self.byte() {
+        while let Some(space @ (b' ' | b'\t' | b'\n' | b'\r')) = self.byte() {
+            self.returns += usize::from(space == b'\r');
             self.at += 1;
         }
         self.byte()
@@ -56,6 +59,11 @@ impl<'a> Scan<'a> {
     /// Whether a text that was passed holds bytes that are not UTF-8.
     pub(crate) fn is_lossy(&self) -> bool {
         self.lossy
+    }
+
+    /// Carriage returns between the values that were passed, and before them.
+    pub(crate) fn returns(&self) -> usize {
+        self.returns
     }
 
     /// A call was passed that names this file.

@@ -227,7 +227,7 @@ impl Tree {
         };
         let header = Header::new(&id, found);
         self.note_header(offset, offset + u64::from(len), &header);
-        if found.broken_header {
+        if found.broken {
             self.note(Finding::HeaderReturn, offset, None);
         }
         self.status = Status::Session;

@@ -45,8 +45,8 @@ pub(crate) struct Found<'a> {
     pub lossy: bool,
     /// The files of calls: in the blocks of its message, and of an edit's content.
     pub files: [Vec<FileOf<'a>>; 2],
-    /// A header with a carriage return between its members: where lines are listed that ends one.
-    pub broken_header: bool,
+    /// A carriage return stands between its members: where Pi lists sessions that ends a line.
+    pub broken: bool,
 }
 
 /// A message met on the walk.
@@ -223,11 +223,7 @@ pub(crate) fn read(line: &[u8]) -> Line<'_> {
         return Json::parse(line).map_or_else(|error| bad(line, error), Line::Value);
     }
     match object(&mut scan) {
-        Ok(mut found) => {
-            let is_header = found.kind.is_some_and(|kind| kind.raw() == b"\"session\"");
-            found.broken_header = is_header && line.trim_ascii_end().contains(&b'\r');
-            Line::Object(len, found)
-        }
+        Ok(found) => Line::Object(len, found),
         Err(error) => bad(line, error),
     }
 }
@@ -238,7 +234,9 @@ fn bad(line: &[u8], error: JsonError) -> Line<'_> {
 
 fn object<'a>(scan: &mut Scan<'a>) -> Result<Box<Found<'a>>, JsonError> {
     let mut found = Box::<Found<'a>>::default();
+    let returns = scan.returns();
     scan.object(|key, scan| top(&mut found, key, scan))?;
+    found.broken = scan.returns() > returns;
     scan.end()?;
     found.lossy = scan.is_lossy();
     Ok(found)

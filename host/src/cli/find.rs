@@ -26,7 +26,7 @@ const MOST: usize = 10;
 /// [`Failure::Usage`] if there is none, or more than one.
 pub fn session_file(named: &Path, config: Option<&Path>) -> Result<PathBuf, Failure> {
     if (named.exists() && !named.is_dir()) || looks_like_path(named) {
-        return Ok(named.to_path_buf());
+        return there(named);
     }
     let id = named.to_string_lossy();
     let config = Config::find(config)?;
@@ -44,12 +44,26 @@ pub fn session_file(named: &Path, config: Option<&Path>) -> Result<PathBuf, Fail
     }
 }
 
+/// A path that leads to nothing is wrong usage, as an id that is none is; what else is wrong with one shows when it is read.
+fn there(named: &Path) -> Result<PathBuf, Failure> {
+    match named.symlink_metadata() {
+        Err(error) if error.kind() == io::ErrorKind::NotFound => {
+            let why = "no such file; `pi-graft session ls` lists what is there";
+            Err(Failure::Usage(format!("{}: {why}", shown(named))))
+        }
+        _ => Ok(named.to_path_buf()),
+    }
+}
+
 fn looks_like_path(named: &Path) -> bool {
     named.components().count() > 1 || named.is_absolute() || locate::is_session_name(named)
 }
 
-/// Those whose id is, else begins with, this.
+/// Those whose id is, else begins with, this. Nothing is no beginning.
 fn with_id(all: &[Found], id: &str) -> Vec<PathBuf> {
+    if id.is_empty() {
+        return Vec::new();
+    }
     let named = with_this_id(all, id, |path| id_of_name(path).map(str::to_owned));
     if named.is_empty() { with_this_id(all, id, id_of_header) } else { named }
 }
@@ -115,12 +129,14 @@ fn none_found(id: &str, roots: &[PathBuf]) -> String {
     let roots: Vec<_> = roots.iter().map(|root| shown(root)).collect();
     let roots = roots.join(", ");
     format!(
-        "{id}: no such file, and no session whose id begins so below {roots}; `pi-graft session ls` lists what is there"
+        "{}: no such file, and no session whose id begins so below {roots}; `pi-graft session ls` lists what is there",
+        shown(Path::new(id))
     )
 }
 
 fn many_found(id: &str, many: &[PathBuf]) -> String {
     let (count, paths) = (many.len(), some(many.iter().map(|path| shown(path))));
+    let id = shown(Path::new(id));
     format!("{id}: {count} sessions have an id that begins so; give more of it, or the path:{paths}")
 }
 
@@ -168,6 +184,7 @@ mod tests {
         assert_eq!(found(&dir, "01ab"), ["2026-12-01T16-19-02-469Z_01ab_c.jsonl"]);
         assert_eq!(found(&dir, "01").len(), 2);
         assert!(found(&dir, "2026").is_empty());
+        assert!(found(&dir, "").is_empty());
     }
 
     #[test]

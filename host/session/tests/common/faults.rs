@@ -121,6 +121,16 @@ const FILES: &[Scene] = &[
         "list missing | user: hello / assistant: answer",
     ),
     (
+        "line-return",
+        "$h\n\r$u\r\n$a \r \n{\"type\":\"session_info\",\"id\":\"x\",\r\"parentId\":\"a1\",\"timestamp\":\"2026-01-01T00:00:04.000Z\",\"name\":\"here\"}\n",
+        "list unnamed | user: hello / assistant: answer",
+    ),
+    (
+        "line-return",
+        "\r$h\r\n$u\n$a\n{\"type\":\"message\",\"id\":\"x\",\"parentId\":\"a1\",\"timestamp\":\"2026-01-01T00:00:04.000Z\",\"message\":{\"role\":\"user\",\r\"content\":\"more\",\"timestamp\":1}}\n",
+        "list partly | user: hello / assistant: answer / user: more",
+    ),
+    (
         "header-field",
         "{\"type\":\"session\",\"version\":3,\"id\":\"s\"}\n$u\n$a\n",
         "| user: hello / assistant: answer",
