@@ -16,6 +16,9 @@ const UNITS: u64 = 4;
 /// Bytes of the lists of files that end a model's summary.
 const LISTS: usize = 16 * 1024;
 
+/// Entries that are looked at: more would take memory and fuel, and say less.
+const ENTRIES: usize = 32_768;
+
 /// What is wanted of a compaction.
 pub struct Wish<'a> {
     /// What the user asks to look at.
@@ -62,7 +65,8 @@ pub fn compact(config: &Config, settings: &Settings, run: &Run, wish: &Wish) -> 
         }
         None => return Ok(()),
     };
-    propose(run, wish, plan, Proposal { text, files, replaced, places: infos.len() });
+    let places = plan.to_summarize.len() + plan.turn_prefix.len();
+    propose(run, wish, plan, Proposal { text, files, replaced, places });
     Ok(())
 }
 
@@ -145,15 +149,17 @@ fn extract(
     (summary.write(&files, focus, max).map(|text| Text { text, usage: None }), files)
 }
 
-/// What the plan summarises, by place.
+/// What the plan summarises, by place: of more than [`ENTRIES`], the newest and the first, which is the goal.
 fn infos(run: &Run, plan: &Plan) -> Infos {
-    let places = || plan.to_summarize.iter().chain(&plan.turn_prefix);
-    let Some(oldest) = places().min().copied() else {
+    let mut wanted: Vec<u32> = plan.to_summarize.iter().chain(&plan.turn_prefix).copied().collect();
+    wanted.sort_unstable();
+    let Some(oldest) = wanted.first().copied() else {
         return BTreeMap::new();
     };
-    let wanted: std::collections::BTreeSet<u32> = places().copied().collect();
     let shown = run.projection().take_while(|info| info.place >= oldest);
-    shown.filter(|info| wanted.contains(&info.place)).map(|info| (info.place, info)).collect()
+    let shown = shown.filter(|info| wanted.binary_search(&info.place).is_ok()).take(ENTRIES);
+    let first = run.host().projection(Some(oldest + 1), 1).items.into_iter().filter(|info| info.place == oldest);
+    shown.chain(first).map(|info| (info.place, info)).collect()
 }
 
 /// The tokens that the summary takes the place of.

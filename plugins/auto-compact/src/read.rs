@@ -26,8 +26,8 @@ const BEGINNING: u32 = 65_536;
 const GLANCE: u32 = 1024;
 const GLANCES: u32 = 256;
 /// Of a long conversation the newest is read, up to this cost, and of the rest what the user said at a glance: fuel is
-/// limited, and this takes at most about 600 million of it. A byte of a tool's result costs one, and one of what people
-/// and models say five.
+/// limited, and this takes at most about 920 million of it, where all is names. A byte of a tool's result costs one, and one of what people
+/// and models say eight.
 const COST: u64 = 6 << 20;
 /// What results may cost.
 const RESULTS: u64 = 3 << 20;
@@ -37,7 +37,7 @@ pub fn depths<'a>(infos: impl DoubleEndedIterator<Item = &'a Info>) -> Vec<Depth
     let (mut all, mut results, mut glances) = (0, 0, 0);
     let mut depth = |info: &Info| {
         let result = info.role.as_deref() == Some("toolResult");
-        let cost = info.bytes.min(WHOLE) * if result { 1 } else { 5 };
+        let cost = info.bytes.min(WHOLE) * if result { 1 } else { 8 };
         if all + cost > COST || result && results + cost > RESULTS {
             let glance = info.role.as_deref() == Some("user") && glances < GLANCES;
             glances += u32::from(glance);
@@ -286,7 +286,7 @@ mod tests {
         let depths = depths(all.into_iter());
         assert_eq!((depths[0], depths[1]), (Depth::Glance, Depth::Skip));
         assert_eq!((depths[38], depths[39]), (Depth::Whole, Depth::Whole));
-        assert_eq!(depths.iter().filter(|depth| **depth == Depth::Whole).count(), 10);
+        assert_eq!(depths.iter().filter(|depth| **depth == Depth::Whole).count(), 9);
     }
 
     #[test]

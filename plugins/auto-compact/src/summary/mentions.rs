@@ -17,10 +17,18 @@ pub enum Kind {
     Name,
 }
 
-/// The names of one kind, each with its score and when it was last seen.
+/// The names of one kind, by a hash: comparing the names themselves, which begin alike, is most of the work.
 #[derive(Debug, Default)]
 struct Ranked {
-    seen: BTreeMap<String, (u32, u32)>,
+    seen: BTreeMap<u64, Seen>,
+}
+
+#[derive(Debug)]
+struct Seen {
+    name: String,
+    score: u32,
+    /// When it was last seen; no two are the same.
+    last: u32,
 }
 
 /// All names that were seen.
@@ -58,30 +66,33 @@ impl Mentions {
     /// Takes in what another has seen, as newer.
     pub fn absorb(&mut self, other: &Self) {
         for (kind, ranked) in [(Kind::Path, &other.paths), (Kind::Name, &other.names)] {
-            let mut by_time: Vec<_> = ranked.seen.iter().collect();
-            by_time.sort_by_key(|(_, (_, last))| *last);
-            by_time.into_iter().for_each(|(name, (score, _))| self.add(kind, name, *score));
+            let mut by_time: Vec<_> = ranked.seen.values().collect();
+            by_time.sort_by_key(|seen| seen.last);
+            by_time.into_iter().for_each(|seen| self.add(kind, &seen.name, seen.score));
         }
     }
 }
 
 impl Ranked {
     fn add(&mut self, name: &str, weight: u32, now: u32) {
-        if let Some((score, last)) = self.seen.get_mut(name) {
-            (*score, *last) = (score.saturating_add(weight), now);
+        let key = text::hash(name.as_bytes());
+        if let Some(seen) = self.seen.get_mut(&key) {
+            (seen.score, seen.last) = (seen.score.saturating_add(weight), now);
             return;
         }
-        self.seen.insert(name.into(), (weight, now));
+        self.seen.insert(key, Seen { name: name.into(), score: weight, last: now });
         if self.seen.len() > MOST {
-            let keep: BTreeSet<String> = self.best().into_iter().take(MOST / 2).map(Into::into).collect();
-            self.seen.retain(|name, _| keep.contains(name));
+            let mut ranks: Vec<_> = self.seen.values().map(|seen| (seen.score, seen.last)).collect();
+            ranks.sort_unstable();
+            let least = ranks[ranks.len() - MOST / 2];
+            self.seen.retain(|_, seen| (seen.score, seen.last) >= least);
         }
     }
 
     fn best(&self) -> Vec<&str> {
-        let mut all: Vec<_> = self.seen.iter().map(|(name, (score, last))| (score, last, name.as_str())).collect();
-        all.sort_by(|a, b| b.cmp(a));
-        all.into_iter().map(|(_, _, name)| name).collect()
+        let mut all: Vec<_> = self.seen.values().collect();
+        all.sort_by_key(|seen| std::cmp::Reverse((seen.score, seen.last)));
+        all.into_iter().map(|seen| seen.name.as_str()).collect()
     }
 }
 

@@ -119,9 +119,10 @@ enum Part<'a> {
     Item(String),
 }
 
-/// Headings and items in their order. An item goes on over lines that begin no other one, code included.
+/// Headings and items in their order. An item goes on over lines that begin no other one, code included. A fence that opens
+/// within an item of ours, which is indented, ends with it: what stands there may have none that closes it.
 fn parts(summary: &str) -> Vec<Part<'_>> {
-    let (mut parts, mut fenced, mut blank) = (Vec::new(), false, true);
+    let (mut parts, mut fenced, mut blank, mut inner) = (Vec::new(), false, true, false);
     for line in summary.lines() {
         let heading = heading(line).filter(|name| !fenced || section_of(name).is_some());
         if let Some(name) = heading {
@@ -130,13 +131,21 @@ fn parts(summary: &str) -> Vec<Part<'_>> {
         } else if line.trim().is_empty() {
             blank = !fenced;
         } else {
+            fenced &= !(inner && is_item(line));
             let starts = !fenced && (is_item(line) || blank && !line.starts_with(' '));
-            fenced ^= text::is_fence(line);
+            if opens(line) {
+                (fenced, inner) = (!fenced, line.starts_with(' ') || is_item(line));
+            }
             put(&mut parts, line, starts);
             blank = false;
         }
     }
     parts
+}
+
+/// Whether a line opens or closes a fence, as the text of an item too.
+fn opens(line: &str) -> bool {
+    text::is_fence(text::unlisted(line).unwrap_or(line))
 }
 
 fn put(parts: &mut Vec<Part<'_>>, line: &str, starts: bool) {
@@ -182,6 +191,13 @@ mod tests {
         assert_eq!(recalled(PI, Section::Decisions), ["**redb**: one file"]);
         assert_eq!(recalled(PI, Section::Next), ["errors", "docs"]);
         assert_eq!(recalled(PI, Section::Notes), ["see:\n```rust\n# not a heading\nfn x() {}\n```", "Extra: more"]);
+    }
+
+    #[test]
+    fn a_fence_that_never_closes_swallows_no_other_item() {
+        let text = "## Goal\n- see\n  ```diff\n  - x\n- and this\n- ```\n- and that\n\n## Next Steps\n1. c";
+        assert_eq!(recalled(text, Section::Goal), ["see\n```diff\n- x", "and this", "and that"]);
+        assert_eq!(recalled(text, Section::Next), ["c"]);
     }
 
     #[test]

@@ -75,20 +75,29 @@ pub fn is_readable(text: &str) -> bool {
     sample().filter(odd).count() * 8 <= sample().count()
 }
 
-/// What two texts that say the same have in common: a hash (FNV-1a) of letters and digits, in lower case.
+/// A hash (FNV-1a).
+pub fn hash(bytes: &[u8]) -> u64 {
+    bytes.iter().fold(BASIS, |hash, byte| add_to(hash, *byte))
+}
+
+const BASIS: u64 = 0xcbf2_9ce4_8422_2325;
+
+fn add_to(hash: u64, byte: u8) -> u64 {
+    (hash ^ u64::from(byte)).wrapping_mul(0x0100_0000_01b3)
+}
+
+/// What two texts that say the same have in common: a hash of letters and digits, in lower case.
 pub fn key(text: &str) -> u64 {
-    const BASIS: u64 = 0xcbf2_9ce4_8422_2325;
     let text = head(text, 400);
-    let add = |hash: u64, byte: u8| (hash ^ u64::from(byte)).wrapping_mul(0x0100_0000_01b3);
-    let mut hash = BASIS;
+    let mut key = BASIS;
     if text.is_ascii() {
         let letters = text.bytes().filter(u8::is_ascii_alphanumeric);
-        hash = letters.fold(hash, |hash, byte| add(hash, byte.to_ascii_lowercase()));
+        key = letters.fold(key, |hash, byte| add_to(hash, byte.to_ascii_lowercase()));
     } else {
         let letters = text.chars().filter(|c| c.is_alphanumeric()).flat_map(char::to_lowercase);
-        hash = letters.fold(hash, |hash, c| c.encode_utf8(&mut [0; 4]).bytes().fold(hash, add));
+        key = letters.fold(key, |hash, c| c.encode_utf8(&mut [0; 4]).bytes().fold(hash, add_to));
     }
-    if hash == BASIS { text.bytes().fold(hash, add) } else { hash }
+    if key == BASIS { hash(text.as_bytes()) } else { key }
 }
 
 /// A line of prose, without the mark that makes it a list item or heading.
