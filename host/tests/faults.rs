@@ -23,6 +23,7 @@ use pi_session::branch::Branch;
 const HEADER: &str = r#"{"type":"session","version":3,"id":"s","timestamp":"2026-01-01T00:00:00.000Z","cwd":"/work"}"#;
 const USER: &str = r#"{"type":"message","id":"00000001","parentId":null,"timestamp":"2026-01-01T00:00:01.000Z","message":{"role":"user","content":"x"}}"#;
 const ANSWER: &str = r#"{"type":"message","id":"00000002","parentId":"00000001","timestamp":"2026-01-01T00:00:02.000Z","message":{"role":"assistant","content":[{"type":"text","text":"y"}],"stopReason":"stop"}}"#;
+const NAME: &str = "{\"type\":\"session_info\",\"id\":\"00000003\",\"parentId\":\"00000002\",\"timestamp\":\"2026-01-01T00:00:03.000Z\",\"name\":\"n\"}\n";
 const DRAFTS: &str = r#"[{"type":"custom","customType":"one"},{"type":"custom","customType":"two"},{"type":"custom_message","customType":"three","content":"z","display":true}]"#;
 
 /// What goes wrong.
@@ -413,13 +414,19 @@ fn a_recovery_may_be_cut_off_too() {
     }
 }
 
-/// Between the check and the write somebody writes half a line, once.
-struct HalfALine(PathBuf, AtomicUsize);
+/// Between the check and the write somebody writes this to the session, once.
+struct Meanwhile(PathBuf, &'static str, AtomicUsize);
 
-impl Disk for HalfALine {
+impl Meanwhile {
+    fn writes(scene: &Scene, what: &'static str) -> Box<Meanwhile> {
+        Box::new(Meanwhile(scene.session(), what, AtomicUsize::new(0)))
+    }
+}
+
+impl Disk for Meanwhile {
     fn write(&self, file: &File, bytes: &[u8]) -> io::Result<usize> {
-        if self.1.fetch_add(1, Ordering::SeqCst) == 0 {
-            File::options().append(true).open(&self.0)?.write_all(br#"{"type":"message","id":"half"#)?;
+        if self.2.fetch_add(1, Ordering::SeqCst) == 0 {
+            File::options().append(true).open(&self.0)?.write_all(self.1.as_bytes())?;
         }
         RealDisk.write(file, bytes)
     }
@@ -434,7 +441,7 @@ fn behind_half_a_line_that_came_in_that_moment_the_file_is_led_back() {
             for label in [None, Some("rejoin-intended"), Some("rejoin-written"), Some("rejoin-done")] {
                 let what = format!("{stands:?}, {label:?}, {store:?}");
                 let scene = Scene::new(stands);
-                step_to_the_end(&scene, Box::new(HalfALine(scene.session(), AtomicUsize::new(0))));
+                step_to_the_end(&scene, Meanwhile::writes(&scene, r#"{"type":"message","id":"half"#));
                 let glued = fs::read_to_string(scene.session()).expect("text");
                 assert!(glued.starts_with(&scene.before) && glued.len() > scene.before.len(), "{what}: written");
                 steps::unwind_at(label);
@@ -444,5 +451,19 @@ fn behind_half_a_line_that_came_in_that_moment_the_file_is_led_back() {
                 scene.assert_led_back(&what, &glued);
             }
         }
+    }
+}
+
+/// It is the newest by now, whatever its time was when the graft was begun (S13.3).
+#[test]
+fn an_old_session_that_somebody_wrote_to_before_the_process_ended_is_not_old_any_more() {
+    for label in ["written", "done"] {
+        let scene = Scene::new(Stands::Old);
+        steps::unwind_at(Some(label));
+        step_to_the_end(&scene, Meanwhile::writes(&scene, NAME));
+        steps::unwind_at(None);
+        step_to_the_end(&scene, Box::new(RealDisk));
+        let time = fs::metadata(scene.session()).and_then(|meta| meta.modified()).expect("its time");
+        assert!(time > old(), "{label}");
     }
 }

@@ -212,4 +212,8 @@ fn what_cannot_be_replayed_is_named_and_the_rest_is_replayed() {
     let (report, code) = replay(&stage, &[name(&path), name(&odd)]);
     assert_eq!((report["sessions"].as_array().map(Vec::len), code), (Some(1), 1));
     assert!(report["failed"][0]["why"].as_str().is_some_and(|why| why.contains("S2.3")));
+    let circle = Path::new(env!("CARGO_MANIFEST_DIR")).join("../tests/cases/odd/12_cycle_two.jsonl");
+    let output = stage.run(&["replay", name(&circle), name(&odd)]);
+    let said = String::from_utf8_lossy(&output.stderr).into_owned();
+    assert_eq!((said.matches("12_cycle_two").count(), said.matches("odd.jsonl").count()), (1, 1), "{said}");
 }

@@ -57,6 +57,11 @@ impl Talk {
         Talk { ahead: seconds, ..self }
     }
 
+    /// The session's file.
+    pub fn path(&self) -> &Path {
+        &self.path
+    }
+
     /// From now on this model of this provider answers.
     pub fn with_model(mut self, provider: &'static str, id: &'static str) -> Talk {
         self.model = (provider, id);

@@ -20,7 +20,6 @@ use std::time::SystemTime;
 use pi_session::Tree;
 use pi_session::branch::Branch;
 use pi_session::compose::{Composed, Stale, compose};
-use pi_session::entry::Entry;
 use pi_session::receipt::{self, Receipt};
 use pi_session::tree::{EntryIx, Source};
 
@@ -214,8 +213,9 @@ pub fn recover(
     intent: &Intent,
 ) -> Result<Recovery, DeliverError> {
     let found: Vec<EntryIx> = intent.ids.iter().filter_map(|id| tree.by_id(id)).collect();
+    // Where the file ends if nobody but us wrote; else its time is theirs (S13.3).
+    let end = intent.place.len + intent.bytes.len() as u64;
     if found.len() == intent.ids.len() {
-        let end = found.last().map_or(0, |ix| behind(tree.entry(*ix)));
         settle_down(disk, path, end, intent.keep)?;
         return Ok(Recovery::Done);
     }
@@ -229,14 +229,9 @@ pub fn recover(
     if !complete(disk, path, offset, lines)? {
         return Ok(none_or_some);
     }
-    settle_down(disk, path, offset + lines.len() as u64, intent.keep)?;
+    settle_down(disk, path, end, intent.keep)?;
     crate::steps::reached("completed");
     Ok(Recovery::Completed)
-}
-
-/// The offset behind an entry's line.
-fn behind(entry: &Entry) -> u64 {
-    entry.offset + u64::from(entry.len) + 1
 }
 
 /// The lines of an intent, without the `\n` that ends somebody else's.

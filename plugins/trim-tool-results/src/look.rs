@@ -56,7 +56,9 @@ fn is_old(config: &Config, behind: u64, turns: u64) -> bool {
 fn may_go(config: &Config, info: &Info) -> bool {
     let ours = info.edited_by.as_deref() == Some("trim-tool-results");
     let shown = info.shown == "as-is" || info.shown == "replaced" && !ours;
-    info.role.as_deref() == Some("toolResult") && shown && !info.pending && u64::from(info.tokens) >= config.larger_than
+    // A stub in place of less would make the context larger.
+    let is_large = u64::from(info.tokens) >= config.larger_than.max(2 * STUB);
+    info.role.as_deref() == Some("toolResult") && shown && !info.pending && is_large
 }
 
 fn old(info: &Info, behind: u64) -> Option<Old> {

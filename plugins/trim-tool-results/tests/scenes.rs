@@ -105,3 +105,30 @@ fn what_is_trimmed_is_not_trimmed_again() {
     });
     assert!(trimmed(&config(r#"{"older-than-turns":1}"#), &host).is_empty());
 }
+
+#[test]
+fn what_is_smaller_than_a_stub_stays_whatever_the_config_says() {
+    let (call_x, large, call_y, tiny) = (call("x"), result("x", 9000), call("y"), result("y", 60));
+    let host = session(&[USER, &call_x, &large, &call_y, &tiny, ANSWER, USER, ANSWER]);
+    assert_eq!(trimmed(&config(r#"{"older-than-turns":1,"larger-than":0}"#), &host), ["rx"]);
+}
+
+/// Of a tool that nobody knows, of an image, of a result without its call, of the same result twice.
+#[test]
+fn odd_results_become_stubs_too() {
+    let image = |id: &str| {
+        let data = "iVBORw0KGgo".repeat(4000);
+        format!(
+            r#"{{"type":"message","id":"{id}","message":{{"role":"toolResult","toolCallId":"i","toolName":"snap \"shot\"","content":[{{"type":"image","data":"{data}","mimeType":"image/png"}}]}}}}"#
+        )
+    };
+    let alone =
+        r#"{"type":"message","id":"none","message":{"content":[{"type":"text","text":"LONG"}],"role":"toolResult"}}"#
+            .replace("LONG", &"word ".repeat(8000));
+    let host = session(&[USER, &image("one"), &image("two"), &alone, ANSWER, USER, ANSWER]);
+    assert_eq!(trimmed(&config(r#"{"older-than-turns":1}"#), &host), ["none", "two", "one"]);
+    for edit in host.edits.borrow().iter() {
+        let stub = edit.replacement.as_ref().expect("a stub").as_str().to_owned();
+        assert!(stub.contains("was left out to keep the context small") && stub.len() < 400, "{stub}");
+    }
+}

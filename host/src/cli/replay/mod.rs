@@ -15,6 +15,7 @@ use pi_session::branch::Branch;
 use serde_json::{Value, json};
 
 use crate::config::{Config, Env};
+use crate::files::shown;
 use crate::replay::report::Told;
 use crate::replay::{Replay, ReplayError};
 use crate::sandbox::{Plugin, Sandbox};
@@ -167,9 +168,15 @@ fn replay(plugins: Vec<Arc<Plugin>>, files: &[PathBuf], keep: bool) -> Round {
         }
     }
     drop(progress);
-    round.failed.iter().for_each(|(_, why)| say(why));
+    round.failed.iter().for_each(|(file, why)| say(about(file, why)));
     round.took = begun.elapsed();
     round
+}
+
+/// Some errors name their file themselves.
+fn about(file: &Path, why: &str) -> String {
+    let name = shown(file).to_string();
+    if why.contains(&name) { why.to_owned() } else { format!("{name}: {why}") }
 }
 
 impl Round {
