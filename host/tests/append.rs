@@ -54,7 +54,7 @@ impl Disk for Faulty {
                 Ok(written)
             }
             Fault::ShortThenLineBeforeRest(at, _) if is_first => RealDisk.write(file, &bytes[..at]),
-            Fault::Short(_) | Fault::ShortThenLine(..) => Err(io::ErrorKind::StorageFull.into()),
+            Fault::Short(_) => Err(io::ErrorKind::StorageFull.into()),
             Fault::Line(line) | Fault::ShortThenLineBeforeRest(_, line) => {
                 self.other_writes(line)?;
                 RealDisk.write(file, bytes)
@@ -136,6 +136,7 @@ fn a_write_cut_short_is_completed_later() {
 #[test]
 fn behind_a_torn_line_that_somebody_wrote_on_nothing_is_repeated() {
     let (landed, text, _dir, path) = with(Fault::ShortThenLine(20, "{\"id\":\"pi\"}\n"));
+    assert_eq!(text, format!("{BEFORE}{}{{\"id\":\"pi\"}}\n", &batch()[..20]));
     let Err(FilesError::Torn { offset, .. }) = landed else { panic!("{landed:?}") };
     assert!(!complete(&RealDisk, &path, offset, BATCH).expect("looked at"));
     assert_eq!(fs::read_to_string(&path).expect("the session"), text, "it ends a line already: nothing to add");

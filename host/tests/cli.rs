@@ -326,37 +326,6 @@ fn wrong_usage_exits_with_2() {
     assert_eq!(home.run(&["--version"]).status.code(), Some(0));
 }
 
-/// By a path, by an id, or by nothing at all: what is not there is the same mistake for every command.
-#[test]
-fn a_session_that_is_not_there_is_wrong_usage_for_every_command() {
-    let home = Home::new();
-    home.case("real/01_plain_chat.jsonl", "01aa");
-    fs::write(home.path("drafts"), "[]").expect("written");
-    let commands: [&[&str]; 11] = [
-        &["show"],
-        &["tree"],
-        &["context"],
-        &["validate"],
-        &["stats"],
-        &["plan-compaction"],
-        &["append", "--drafts", "drafts"],
-        &["migrate"],
-        &["fork"],
-        &["export", "--jsonl"],
-        &["rm", "--permanently"],
-    ];
-    for (command, missing) in commands
-        .iter()
-        .flat_map(|command| ["missing.jsonl", "no/such/dir/01aa", "ff", ""].map(|missing| (*command, missing)))
-    {
-        let args = [&["session"], command, &[missing, "--json"]].concat();
-        let output = home.run(&args);
-        assert_eq!(output.status.code(), Some(2), "{args:?}: {}", said(&output));
-        assert!(output.stdout.is_empty(), "{args:?}: {}", said(&output));
-    }
-    assert_eq!(home.text(&["session", "ls", "--json"]).lines().count(), 1, "it is there still");
-}
-
 #[test]
 fn shells_and_readers_are_served() {
     let home = Home::new();

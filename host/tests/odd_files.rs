@@ -120,3 +120,21 @@ fn sessions_of_every_age_and_beginning_are_shown() {
     }
     assert!(seen > 20);
 }
+
+/// By a path, by an id, or by nothing at all: what is not there is the same mistake for every command.
+#[test]
+fn a_session_that_is_not_there_is_wrong_usage_for_every_command() {
+    let home = Home::new();
+    let there = home.case("real/01_plain_chat.jsonl", "01aa");
+    fs::write(home.path("drafts"), "[]").expect("written");
+    for missing in ["no/such/dir/01aa", "ff", ""] {
+        let append: &[&str] = &["append", "--drafts", "drafts"];
+        for command in COMMANDS.iter().chain([&append]) {
+            let args = [&["session"], *command, &[missing, "--json"]].concat();
+            let output = home.run(&args);
+            assert_eq!(output.status.code(), Some(2), "{args:?}: {}", stderr(&output));
+            assert!(output.stdout.is_empty(), "{args:?}");
+        }
+    }
+    assert!(there.exists(), "what is there stays");
+}

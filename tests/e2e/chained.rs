@@ -6,40 +6,30 @@ use std::path::{Path, PathBuf};
 
 use serde_json::Value;
 
-use crate::stage::Stage;
+use crate::stage::{Stage, shipped};
 use crate::talk::{Session, Talk};
 
-const CHAIN: &str = r#"
-[[plugin]]
-name = "redact-secrets"
-grants = ["append:context_edit", "append:custom"]
-
-[[plugin]]
-name = "auto-compact"
-grants = ["append:compaction"]
-[plugin.config]
+const COMPACT: &str = r#"
 context-window = 4000
 reserve-tokens = 1000
 keep-recent-tokens = 500
 min-saving = 1
-
-[[plugin]]
-name = "trim-tool-results"
-grants = ["append:context_edit"]
-[plugin.config]
+"#;
+const TRIM: &str = r#"
 older-than-turns = 1
 larger-than = 100
 min-saving = 200
 expected-requests = 100
-
-[[plugin]]
-name = "budget-guard"
-grants = ["append:custom_message"]
-[plugin.config]
+"#;
+const BUDGET: &str = r#"
 session = 0.002
 model = 0.003
 day = [0.001, 0.01]
 "#;
+
+fn chain() -> String {
+    shipped(COMPACT, TRIM, BUDGET)
+}
 
 /// The case sessions that are of the current version.
 fn cases() -> Vec<PathBuf> {
@@ -145,7 +135,7 @@ fn check(told: &Value) {
 
 /// What the daemon itself makes of a copy.
 fn handled(path: &Path) {
-    let stage = Stage::new(1, CHAIN);
+    let stage = Stage::new(1, &chain());
     let copy = stage.session("a.jsonl");
     std::fs::copy(path, &copy).expect("a copy");
     let (alone, wrong) = (without_call(&stage, &copy), errors(&stage, &copy));
@@ -161,7 +151,7 @@ fn handled(path: &Path) {
 
 #[test]
 fn on_every_case_session_the_chain_refuses_nothing_and_leaves_the_context_whole() {
-    let stage = Stage::new(1, CHAIN);
+    let stage = Stage::new(1, &chain());
     let mut told = 0;
     for path in cases() {
         if let Some(report) = replayed(&stage, &path) {
@@ -179,7 +169,7 @@ fn on_every_case_session_the_chain_refuses_nothing_and_leaves_the_context_whole(
 #[test]
 fn on_made_sessions_too_and_each_plugin_has_work() {
     for seed in 1..5 {
-        let stage = Stage::new(1, CHAIN);
+        let stage = Stage::new(1, &chain());
         let path = stage.session("a.jsonl");
         busy(&path, seed);
         let report = replayed(&stage, &path).expect("a session");

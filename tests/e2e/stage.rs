@@ -232,6 +232,20 @@ min-saving = 1
 summary = "model"
 "#;
 
+/// The four shipped plugins in the order that their pages advise, with what the config says to three of them (TOML).
+pub fn shipped(compact: &str, trim: &str, budget: &str) -> String {
+    let plugin = |name: &str, grants: &str, config: &str| {
+        format!("[[plugin]]\nname = \"{name}\"\ngrants = [{grants}]\n[plugin.config]\n{config}\n")
+    };
+    [
+        plugin("redact-secrets", r#""append:context_edit", "append:custom""#, ""),
+        plugin("auto-compact", r#""append:compaction""#, compact),
+        plugin("trim-tool-results", r#""append:context_edit""#, trim),
+        plugin("budget-guard", r#""append:custom_message""#, budget),
+    ]
+    .concat()
+}
+
 /// A `[[plugin]]` that is the scripted guest with this script (JSON) and these grants.
 pub fn scripted(name: &str, grants: &[&str], script: &str) -> String {
     let wasm = concat!(env!("CARGO_MANIFEST_DIR"), "/../tests/guests/prebuilt/scripted.wasm");

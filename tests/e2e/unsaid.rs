@@ -1,5 +1,5 @@
 //! What is private stays so: no session text in a log above debug, and no key in any log, store or error, with all four
-//! plugins and a model server that fails in every way.
+//! plugins and a model that fails in every way: a server, or a program.
 
 use std::path::{Path, PathBuf};
 
@@ -12,8 +12,8 @@ const KEY: &str = "sk-live-KEYMARK1234567890abcdef";
 const MARKS: [&str; 4] = ["SAIDMARK", "ANSWERMARK", "RESULTMARK", "PATHMARK"];
 const SECRET: &str = "ghp_SECRETMARKabcdefghijklmnopqrstuv0123";
 
-fn config(server: &Server) -> String {
-    let model = model_at(server);
+/// All four plugins, with this model.
+fn config(model: &str) -> String {
     let others = r#"
 [[plugin]]
 name = "redact-secrets"
@@ -29,7 +29,7 @@ grants = ["append:custom_message"]
 [plugin.config]
 session = [0.001]
 "#;
-    format!("{model}api-key-env = \"SCENE_KEY\"\ntimeout = \"1s\"\n{others}{COMPACTS_SOON}")
+    format!("{model}timeout = \"1s\"\n{others}{COMPACTS_SOON}")
 }
 
 /// Two turns that hold every mark.
@@ -78,39 +78,64 @@ fn assert_holds_none(what: &str, bytes: &[u8], marks: &[&str]) {
     }
 }
 
+/// What a program may do wrong, which was given the conversation and has the key in its environment.
+const PROGRAMS: [&str; 6] = [
+    "cat; cat >&2; echo $SCENE_KEY; echo $SCENE_KEY >&2; exit 1",
+    "cat >&2; echo $SCENE_KEY >&2",
+    "cat >&2; echo $SCENE_KEY >&2; sleep 60",
+    "cat; kill -9 $$",
+    "cat > /dev/null; printf 'ANSWERMARK \\377\\376'; echo $SCENE_KEY >&2; exit 3",
+    "exec /no/such/SAIDMARK/$SCENE_KEY",
+];
+
 #[test]
 fn no_text_above_debug_and_no_key_anywhere() {
     for reply in failures() {
         let server = Server::new([reply.clone()]);
-        let stage = Stage::new(1, &config(&server));
-        let path = stage.session("a.jsonl");
-        marked(&path);
-        let with_key = |args: &[&str]| {
-            let output = stage.command(args).env("SCENE_KEY", KEY).output().expect("the binary runs");
-            [output.stdout, output.stderr].concat()
-        };
-        let log = with_key(&["run", "--once", "--closed"]);
-        let log = String::from_utf8_lossy(&log);
-        assert!(log.contains("redact-secrets") && !server.requests().is_empty(), "{log}");
-        assert_holds_none("the log, debug and all", log.as_bytes(), &[KEY]);
-        let private = [&MARKS[..], &[KEY, SECRET]].concat();
-        assert_holds_none("the log", &without_debug(log.as_bytes()), &private);
-        for args in [
-            &["log"][..],
-            &["log", "--json"],
-            &["status", "--all"],
-            &["quarantine", "list"],
-            &["quarantine", "list", "--json"],
-        ] {
-            assert_holds_none(&format!("{args:?} after {reply:?}"), &with_key(args), &private);
-        }
-        // What `compact` tells is an error, not the session.
-        let said = with_key(&["compact", "--closed", "a"]);
-        assert_holds_none("the words of compact", &without_debug(&said), &[KEY, SECRET]);
-        for file in files(&stage.path("state")) {
-            assert_holds_none(&file.display().to_string(), &std::fs::read(&file).expect("a file"), &[KEY]);
-        }
+        let stage = Stage::new(1, &config(&format!("{}api-key-env = \"SCENE_KEY\"\n", model_at(&server))));
+        let log = assert_unsaid(&stage, &format!("{reply:?}"));
+        assert!(!server.requests().is_empty(), "{log}");
     }
+}
+
+#[test]
+fn none_of_what_a_program_says_or_was_given_either() {
+    for program in PROGRAMS {
+        let model = format!("[models.summary]\nkind = \"command\"\nargv = [\"sh\", \"-c\", {program:?}]\n");
+        let log = assert_unsaid(&Stage::new(1, &config(&model)), program);
+        assert!(log.contains("model"), "it was asked: {log}");
+    }
+}
+
+/// Works on a session that holds every mark, and looks for them wherever something is told or kept. Gives the log.
+fn assert_unsaid(stage: &Stage, what: &str) -> String {
+    marked(&stage.session("a.jsonl"));
+    let with_key = |args: &[&str]| {
+        let output = stage.command(args).env("SCENE_KEY", KEY).output().expect("the binary runs");
+        [output.stdout, output.stderr].concat()
+    };
+    let log = with_key(&["run", "--once", "--closed"]);
+    let log = String::from_utf8_lossy(&log).into_owned();
+    assert!(log.contains("redact-secrets"), "{log}");
+    assert_holds_none("the log, debug and all", log.as_bytes(), &[KEY]);
+    let private = [&MARKS[..], &[KEY, SECRET]].concat();
+    assert_holds_none("the log", &without_debug(log.as_bytes()), &private);
+    for args in [
+        &["log"][..],
+        &["log", "--json"],
+        &["status", "--all"],
+        &["quarantine", "list"],
+        &["quarantine", "list", "--json"],
+    ] {
+        assert_holds_none(&format!("{args:?} after {what}"), &with_key(args), &private);
+    }
+    // What `compact` tells is an error, not the session.
+    let said = with_key(&["compact", "--closed", "a"]);
+    assert_holds_none("the words of compact", &without_debug(&said), &[KEY, SECRET]);
+    for file in files(&stage.path("state")) {
+        assert_holds_none(&file.display().to_string(), &std::fs::read(&file).expect("a file"), &[KEY]);
+    }
+    log
 }
 
 fn without_debug(text: &[u8]) -> Vec<u8> {

@@ -6,36 +6,26 @@ use std::fs;
 use serde_json::{Value, json};
 
 use super::home::Home;
-use crate::stage::until;
+use crate::stage::{shipped, until};
 use crate::talk::Session;
 
-const CHAIN: &str = r#"
-[[plugin]]
-name = "redact-secrets"
-grants = ["append:context_edit", "append:custom"]
-
-[[plugin]]
-name = "auto-compact"
-grants = ["append:compaction"]
-[plugin.config]
+const COMPACT: &str = r#"
 context-window = 9000
 at = 4500
 reserve-tokens = 1000
 keep-recent-tokens = 300
-
-[[plugin]]
-name = "trim-tool-results"
-grants = ["append:context_edit"]
-[plugin.config]
+"#;
+const TRIM: &str = r#"
 older-than-turns = 1
 min-saving = 1000
-
-[[plugin]]
-name = "budget-guard"
-grants = ["append:custom_message"]
-[plugin.config]
+"#;
+const BUDGET: &str = r#"
 session = [0.004]
 "#;
+
+fn chain() -> String {
+    shipped(COMPACT, TRIM, BUDGET)
+}
 
 const SECRET: &str = "Kr8!vhq2x";
 
@@ -55,7 +45,7 @@ fn without_call(request: &Value) -> usize {
 
 #[test]
 fn the_next_request_has_stubs_and_placeholders_and_every_result_its_call() {
-    let Some(home) = Home::with(CHAIN) else { return };
+    let Some(home) = Home::with(&chain()) else { return };
     fs::write(home.stage.path("work/env.txt"), format!("DB_PASSWORD={SECRET}\n")).expect("a file with a secret");
     let daemon = home.stage.daemon(&[]);
     let mut pi = home.pi();
