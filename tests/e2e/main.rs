@@ -17,6 +17,7 @@ mod control;
 mod crash;
 mod crowds;
 mod cut_off;
+mod demo;
 mod explain;
 mod facts;
 mod failures;

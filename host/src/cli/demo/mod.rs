@@ -1,5 +1,5 @@
 //! `pi-graft demo`: the first look. A session grows in a temporary folder as Pi would write it, the real daemon follows it
-//! with the shipped plugin, and one sees what is grafted and what the model sees before and after.
+//! with the shipped plugins, and one sees what is grafted and what the model sees without and with it.
 
 #![expect(
     clippy::disallowed_types,
@@ -21,18 +21,19 @@ use pi_session::Tree;
 use pi_session::branch::Branch;
 use pi_session::entry::EntryKind;
 use pi_session::figures::hex;
+use pi_session::json::Json;
 
 use crate::daemon::world::now_ms;
 
 use super::{Failure, Outcome, answer};
 use script::Script;
 
-/// How long the demo waits for the graft. It comes about half a second after the last line.
+/// How long the demo waits for grafts. They come about half a second after the last line.
 const PATIENCE: Duration = Duration::from_secs(30);
 /// Pause between two lines of the writer.
 const BEAT: Duration = Duration::from_millis(60);
 
-/// See it work: a sample session, the real daemon, the shipped plugin; nothing of yours is touched.
+/// See it work: a sample session, the real daemon, the shipped plugins; nothing of yours is touched.
 #[derive(Clone, Debug, Default, clap::Args)]
 pub struct DemoArgs {
     /// Keep the folder with the session, the config and the daemon's log
@@ -81,6 +82,25 @@ settle = "400ms"
 dir = "{dir}/state"
 
 [[plugin]]
+name = "redact-secrets"
+grants = ["append:context_edit"]
+
+[[plugin]]
+name = "trim-tool-results"
+grants = ["append:context_edit"]
+[plugin.config]
+older-than-turns = 2
+larger-than = 600
+min-saving = 500
+cache = false
+
+[[plugin]]
+name = "budget-guard"
+grants = ["append:custom_message"]
+[plugin.config]
+session = [0.05]
+
+[[plugin]]
 name = "auto-compact"
 grants = ["append:compaction"]
 [plugin.config]
@@ -112,21 +132,45 @@ keep-recent-tokens = 400
 fn play(stage: &Stage) -> Result<(), Failure> {
     show::opening(&stage.dir);
     let mut daemon = Running(stage.daemon().map_err(Failure::problem)?);
-    let lines = Script::lines(now_ms());
-    write_session(&stage.session, &lines).map_err(Failure::problem)?;
+    let began = Script::begin(now_ms());
+    write_session(&stage.session, &began, 0).map_err(Failure::problem)?;
     show::quiet();
-    let grown = wait_for_graft(&stage.session, lines.len(), &mut daemon)?;
+    let worked_on = wait_for(&stage.session, &mut daemon, |tree| {
+        count(tree, EntryKind::ContextEdit) > 2 && count(tree, EntryKind::CustomMessage) > 0
+    })?;
+    show_grafts(&worked_on, began.len())?;
+
+    show::again();
+    let (now, there) = (now_ms(), worked_on.tree().lines() as usize);
+    let tokens = show::Side::of(&worked_on)?.tokens;
+    let leaf = worked_on.leaf_id().unwrap_or_default();
+    let behind = Script::go_on(now, there, leaf, tokens);
+    write_session(&stage.session, &behind, there).map_err(Failure::problem)?;
+    show::quiet_again();
+    let compacted = wait_for(&stage.session, &mut daemon, |tree| count(tree, EntryKind::Compaction) > 0)?;
     daemon.end();
-    let tree = Arc::new(Tree::from_bytes(&grown));
-    show_grafts(&tree, &grown, lines.len() - 1);
-    compare(&tree, &grown, lines.len() - 1)
+    show_grafts(&compacted, there + behind.len())?;
+
+    // What Pi wrote, and nothing else.
+    let own_leaf = branch_of(text_of(&began))?.leaf_id().unwrap_or_default().to_owned();
+    let alone = [began, Script::go_on(now, there, &own_leaf, tokens)].concat();
+    compare(&branch_of(text_of(&alone))?, &compacted)
 }
 
-/// Writes as Pi does: each line with one write, the last one in two halves.
-fn write_session(path: &Path, lines: &[String]) -> std::io::Result<()> {
+fn text_of(lines: &[String]) -> Vec<u8> {
+    lines.iter().flat_map(|line| [line.as_bytes(), b"\n"].concat()).collect()
+}
+
+fn branch_of(text: Vec<u8>) -> Result<Branch, Failure> {
+    let tree = Arc::new(Tree::from_bytes(&text));
+    Branch::of_leaf(&tree, Arc::new(text)).map_err(Failure::from)
+}
+
+/// Writes as Pi does: each line with one write, the last one in two halves. The file has `there` lines before.
+fn write_session(path: &Path, lines: &[String], there: usize) -> std::io::Result<()> {
     let mut file = File::options().create(true).append(true).open(path)?;
     for (number, line) in lines.iter().enumerate() {
-        show::line(number, line);
+        show::line(there + number, line);
         let bytes = format!("{line}\n");
         let half = if number + 1 == lines.len() { bytes.len() / 2 } else { bytes.len() };
         file.write_all(&bytes.as_bytes()[..half])?;
@@ -136,40 +180,40 @@ fn write_session(path: &Path, lines: &[String]) -> std::io::Result<()> {
     Ok(())
 }
 
-fn wait_for_graft(path: &Path, written: usize, daemon: &mut Running) -> Result<Vec<u8>, Failure> {
+/// The session as soon as it has what is waited for.
+fn wait_for(path: &Path, daemon: &mut Running, is_there: impl Fn(&Tree) -> bool) -> Result<Branch, Failure> {
     let until = Instant::now() + PATIENCE;
     loop {
         let bytes = std::fs::read(path).map_err(Failure::problem)?;
-        let whole = bytes.ends_with(b"\n") && bytes.iter().filter(|b| **b == b'\n').count() > written;
-        if whole {
-            return Ok(bytes);
+        if bytes.ends_with(b"\n") && is_there(&Tree::from_bytes(&bytes)) {
+            return branch_of(bytes);
         }
         if Instant::now() > until || daemon.has_ended() {
-            let text = "the daemon grafted nothing; its log, in the folder named below, says why";
+            let text = "not all was grafted; the daemon's log, in the folder named below, says why";
             return Err(Failure::problem(text));
         }
         std::thread::sleep(Duration::from_millis(20));
     }
 }
 
-fn show_grafts(tree: &Tree, bytes: &[u8], own: usize) {
-    for entry in &tree.entries()[own..] {
-        let at = entry.offset as usize;
-        show::graft(tree, entry, &bytes[at..at + entry.len as usize]);
-    }
+fn count(tree: &Tree, kind: EntryKind) -> usize {
+    tree.entries().iter().filter(|entry| entry.kind == kind).count()
 }
 
-/// The model's context before the grafts and after.
-fn compare(tree: &Arc<Tree>, bytes: &[u8], own: usize) -> Result<(), Failure> {
-    let source: Arc<dyn pi_session::tree::Source> = Arc::new(bytes.to_vec());
-    let before = Arc::new(Tree::from_bytes(&bytes[..tree.entries()[own].offset as usize]));
-    let then = Branch::of_leaf(&before, Arc::clone(&source)).map_err(Failure::from)?;
-    let now = Branch::of_leaf(tree, source).map_err(Failure::from)?;
-    show::contexts(&show::Side::of(&then)?, &show::Side::of(&now)?);
-    let compaction = now.last_compaction().filter(|p| now.facts(*p).kind == EntryKind::Compaction);
-    if let Some(place) = compaction {
-        let summary = now
-            .read(place, |line| line.get("summary").and_then(pi_session::json::Json::as_str).map(|s| s.into_owned()));
+/// What stands behind so many lines of the file.
+fn show_grafts(branch: &Branch, lines: usize) -> Result<(), Failure> {
+    // The header is a line, and no entry.
+    for entry in &branch.tree().entries()[lines - 1..] {
+        show::graft(branch.tree(), entry, &branch.line(entry).map_err(Failure::from)?);
+    }
+    Ok(())
+}
+
+/// The model's context without the grafts and with them.
+fn compare(without: &Branch, with: &Branch) -> Result<(), Failure> {
+    show::contexts(&show::Side::of(without)?, &show::Side::of(with)?);
+    if let Some(place) = with.last_compaction() {
+        let summary = with.read(place, |line| line.get("summary").and_then(Json::as_str).map(|s| s.into_owned()));
         show::summary(&summary.map_err(Failure::from)?.unwrap_or_default());
     }
     show::closing();

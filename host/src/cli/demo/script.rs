@@ -6,18 +6,23 @@ use pi_session::time::iso;
 /// Writes the lines of a session as Pi would, ids and times by count.
 pub struct Script {
     lines: Vec<String>,
+    /// Lines that the session has.
+    count: usize,
+    parent: Option<String>,
     now_ms: i64,
     context: u64,
 }
 
+/// What should not have been read.
+const SECRET: &str = "kT9!vq2Lw7xZ";
 /// Tokens that the demo's context begins with.
 const PROMPT_TOKENS: u64 = 1_200;
 
 impl Script {
-    /// The whole session, a line each.
+    /// The session up to where Pi is left, a line each.
     #[must_use]
-    pub fn lines(now_ms: i64) -> Vec<String> {
-        let mut script = Script { lines: Vec::new(), now_ms, context: PROMPT_TOKENS };
+    pub fn begin(now_ms: i64) -> Vec<String> {
+        let mut script = Script { lines: Vec::new(), count: 0, parent: None, now_ms, context: PROMPT_TOKENS };
         script.header();
         script.first_turn();
         script.second_turn();
@@ -25,9 +30,20 @@ impl Script {
         script.lines
     }
 
+    /// The lines that come when Pi has opened the session again: it has so many lines by now, ends with the entry `leaf`, and
+    /// gives the model so many tokens.
+    #[must_use]
+    pub fn go_on(now_ms: i64, count: usize, leaf: &str, tokens: u64) -> Vec<String> {
+        let context = PROMPT_TOKENS + tokens;
+        let mut script = Script { lines: Vec::new(), count, parent: Some(leaf.to_owned()), now_ms, context };
+        script.fourth_turn();
+        script.fifth_turn();
+        script.lines
+    }
+
     fn header(&mut self) {
         let time = iso(self.now_ms);
-        self.lines.push(format!(
+        self.push(format!(
             r#"{{"type":"session","version":3,"id":"demo-session","timestamp":"{time}","cwd":"/demo/api-server"}}"#
         ));
         self.entry("model_change", r#""provider":"demo","modelId":"demo-model""#);
@@ -46,27 +62,41 @@ impl Script {
     }
 
     fn second_turn(&mut self) {
-        self.user("Good. Wire it in, limit is 100 requests per minute per client.");
+        self.user("Good. Wire it in, limit is 100 requests per minute per client. What does .env say?");
         self.call("edit", r#"{"path":"src/server.rs","edits":[{"oldText":"route(req)","newText":"limiter.check(&req)?; route(req)"}]}"#, "c4");
         self.result("c4", "edit", false, "Edited src/server.rs (1 change)");
-        self.call("bash", r#"{"command":"cargo test"}"#, "c5");
-        let failure = "error[E0277]: `?` couldn't convert the error to `Response`\n  --> src/server.rs:42:31";
-        self.result("c5", "bash", true, &format!("{failure}\n{}", listing("warning: unused import", 110)));
-        self.call(
-            "edit",
-            r#"{"path":"src/server.rs","edits":[{"oldText":"?;","newText":".map_err(Response::from)?;"}]}"#,
-            "c6",
-        );
-        self.result("c6", "edit", false, "Edited src/server.rs (1 change)");
-        self.call("bash", r#"{"command":"cargo test"}"#, "c7");
-        self.result("c7", "bash", false, &listing("test limit::tests::refills ... ok", 120));
-        self.says("The limiter is wired in and all tests pass. Still to do: document the limit in README.md.");
+        self.call("read", r#"{"path":".env"}"#, "c5");
+        self.result("c5", "read", false, &format!("PORT=8080\nDB_PASSWORD={SECRET}\n"));
+        self.says("The limiter is called before each route; .env has nothing about limits.");
     }
 
     fn third_turn(&mut self) {
+        self.user("Format it, that is all for today.");
+        self.call("bash", r#"{"command":"cargo fmt"}"#, "c0");
+        self.result("c0", "bash", false, "(no output)");
+        self.says("It is formatted.");
+    }
+
+    fn fourth_turn(&mut self) {
+        self.user("Run the tests.");
+        self.call("bash", r#"{"command":"cargo test"}"#, "c6");
+        let failure = "error[E0277]: `?` couldn't convert the error to `Response`\n  --> src/server.rs:42:31";
+        self.result("c6", "bash", true, &format!("{failure}\n{}", listing("warning: unused import", 160)));
+        self.call(
+            "edit",
+            r#"{"path":"src/server.rs","edits":[{"oldText":"?;","newText":".map_err(Response::from)?;"}]}"#,
+            "c7",
+        );
+        self.result("c7", "edit", false, "Edited src/server.rs (1 change)");
+        self.call("bash", r#"{"command":"cargo test"}"#, "c8");
+        self.result("c8", "bash", false, &listing("test limit::tests::refills ... ok", 180));
+        self.says("The limiter is wired in and all tests pass. Still to do: document the limit in README.md.");
+    }
+
+    fn fifth_turn(&mut self) {
         self.user("Now document it.");
-        self.call("edit", r#"{"path":"README.md","edits":[{"oldText":"usage","newText":"usage and limits"}]}"#, "c8");
-        self.result("c8", "edit", false, "Edited README.md (1 change)");
+        self.call("edit", r#"{"path":"README.md","edits":[{"oldText":"usage","newText":"usage and limits"}]}"#, "c9");
+        self.result("c9", "edit", false, "Edited README.md (1 change)");
         self.says(
             "README.md now says that a client may make 100 requests a minute, and that health checks are exempt.",
         );
@@ -110,12 +140,15 @@ impl Script {
     }
 
     fn entry(&mut self, kind: &str, members: &str) {
-        let number = self.lines.len();
-        let parent = if number > 1 { format!("\"{:08x}\"", number - 1) } else { "null".to_owned() };
+        let id = format!("{:08x}", self.count);
+        let parent = self.parent.replace(id.clone()).map_or_else(|| "null".to_owned(), |id| format!("\"{id}\""));
         let time = iso(self.now_ms);
-        self.lines.push(format!(
-            r#"{{"type":"{kind}","id":"{number:08x}","parentId":{parent},"timestamp":"{time}",{members}}}"#
-        ));
+        self.push(format!(r#"{{"type":"{kind}","id":"{id}","parentId":{parent},"timestamp":"{time}",{members}}}"#));
+    }
+
+    fn push(&mut self, line: String) {
+        self.lines.push(line);
+        self.count += 1;
     }
 }
 

@@ -9,10 +9,13 @@ use pi_session::context::{Context, ContextEntry};
 use pi_session::entry::{Entry, EntryKind};
 use pi_session::json::Json;
 
+use crate::cli::out::terminal_width;
 use crate::cli::{Failure, answer};
 
-/// Columns of a line's text.
-const WIDTH: usize = 88;
+/// Columns before a line's text.
+const MARGIN: usize = 22;
+/// Columns at most, and in a pipe.
+const WIDTH: usize = 110;
 
 fn paint(code: &str, text: &str) -> String {
     if stdout().is_terminal() && std::env::var_os("NO_COLOR").is_none() {
@@ -27,7 +30,7 @@ fn heading(text: &str) {
 }
 
 pub(super) fn opening(dir: &Path) {
-    answer("pi-graft demo: a Pi session, the real daemon, one sandboxed plugin (auto-compact).");
+    answer("pi-graft demo: a Pi session, the real daemon, the four shipped plugins in their sandbox.");
     answer(format_args!("It plays in {}; nothing of yours is touched.", dir.display()));
     heading("1. A session grows, a line at a time, as Pi writes it. The daemon follows it.");
 }
@@ -67,14 +70,23 @@ fn arguments(call: Option<Json<'_>>) -> String {
 
 fn cut(text: &str) -> String {
     let line: String = text.split_whitespace().collect::<Vec<_>>().join(" ");
-    match line.char_indices().nth(WIDTH) {
+    let width = if stdout().is_terminal() { terminal_width(stdout()).clamp(2 * MARGIN, WIDTH) } else { WIDTH };
+    match line.char_indices().nth(width - MARGIN) {
         Some((at, _)) => format!("{}…", &line[..at]),
         None => line,
     }
 }
 
 pub(super) fn quiet() {
-    heading("2. The turn is over. After a moment of quiet the daemon runs the plugin and grafts what it proposed:");
+    heading("2. Pi is left. After a moment of quiet the plugins' work is grafted:");
+}
+
+pub(super) fn again() {
+    heading("3. Next day Pi opens the session again, and goes on behind what was grafted:");
+}
+
+pub(super) fn quiet_again() {
+    heading("4. The context has grown to its bound: it is compacted while nobody waits:");
 }
 
 /// One entry that was grafted.
@@ -86,34 +98,46 @@ pub(super) fn graft(tree: &Tree, entry: &Entry, line: &[u8]) {
             let data = get("data");
             let text =
                 |name: &str| data.and_then(|d| d.get(name)).and_then(Json::as_str).unwrap_or_default().into_owned();
-            format!(
-                "a receipt: {} {} ran {}, on entry {}",
-                text("plugin"),
-                text("version"),
-                text("handler"),
-                text("trigger")
-            )
+            format!("receipt: {} {}, {} on {}", text("plugin"), text("version"), text("handler"), text("trigger"))
         }
         EntryKind::Compaction => format!(
             "a compaction: a summary of {} bytes stands for everything before entry {}",
             get("summary").and_then(Json::as_str).unwrap_or_default().len(),
             get("firstKeptEntryId").and_then(Json::as_str).unwrap_or_default()
         ),
+        EntryKind::ContextEdit => format!(
+            "entry {} now reads: {}",
+            get("targetId").and_then(Json::as_str).unwrap_or_default(),
+            text_in(get("replacement"))
+        ),
+        EntryKind::CustomMessage => text_in(get("content")),
         _ => tree.word(entry).to_owned(),
     };
-    answer(format_args!("  {} {:<12} {what}", paint("32", "+"), entry.kind.as_str()));
+    answer(format_args!("  {} {:<14}  {}", paint("32", "+"), entry.kind.as_str(), cut(&what)));
+}
+
+/// The text of content: a text, or the blocks of one, or what has content.
+fn text_in(content: Option<Json<'_>>) -> String {
+    let Some(content) = content else { return String::new() };
+    if let Some(inner) = content.get("content") {
+        return text_in(Some(inner));
+    }
+    let text = |json: Json<'_>| json.as_str().unwrap_or_default().into_owned();
+    let blocks = content.items().filter_map(|block| block.get("text")).map(text);
+    if content.as_str().is_some() { text(content) } else { blocks.collect() }
 }
 
 /// The context at one moment.
 pub(super) struct Side {
-    tokens: f64,
+    /// Estimated.
+    pub(super) tokens: u64,
     messages: Vec<(String, u64)>,
 }
 
 impl Side {
     pub(super) fn of(branch: &Branch) -> Result<Side, Failure> {
         let context = branch.context();
-        let tokens = context.entries.iter().map(|e| branch.shown_tokens(e) as f64).sum();
+        let tokens = context.entries.iter().map(|e| branch.shown_tokens(e)).sum();
         Ok(Side { tokens, messages: messages(branch, &context)? })
     }
 }
@@ -147,9 +171,9 @@ fn share(branch: &Branch, entry: &ContextEntry, role: &str) -> u64 {
 
 /// Both contexts, side by side.
 pub(super) fn contexts(before: &Side, after: &Side) {
-    heading("3. What the model will see:");
+    heading("5. What the model will see:");
     let total = |side: &Side| format!("{} messages, about {} tokens", side.messages.len(), side.tokens);
-    answer("  before                            after");
+    answer("  without pi-graft                  with it");
     answer(format_args!("  {:<34}{}", total(before), total(after)));
     let row = |side: &Side, at: usize| {
         side.messages.get(at).map_or_else(String::new, |(role, tokens)| format!("{role:<18} {tokens:>6}"))
