@@ -7,10 +7,9 @@ use clap::Args;
 use pi_session::fork::{ForkError, NewSession, Piece, Pieces, fork, fork_branch};
 use pi_session::header::Version;
 use pi_session::time::{iso, uuid_of_time};
-use pi_session::tree::Source;
 use serde_json::json;
 
-use super::File;
+use super::{File, migrate};
 use crate::cli::failure::{Failure, Outcome};
 use crate::cli::open::Opened;
 use crate::cli::out::Out;
@@ -63,7 +62,8 @@ impl Fork {
             let branch = opened.branch(self.leaf.as_deref())?;
             return fork_branch(&branch, new, &mut random).map_err(problem);
         }
-        let session = opened.reading.read(0, opened.place.len as usize).map_err(Failure::problem)?;
+        let mut session = Vec::new();
+        migrate::write(opened, &Progress::of("migrating", opened.place.len), &mut session)?;
         let forked = fork(&session, self.leaf.as_deref(), new, &mut random).map_err(problem)?;
         Ok(Pieces { pieces: vec![Piece::Text(forked.text)], entries: forked.entries })
     }

@@ -67,7 +67,7 @@ fn told(opened: &Opened) -> Progress {
 }
 
 /// Writes the session as version 3, a line at a time.
-fn write(opened: &Opened, progress: &Progress, to: &mut dyn Write) -> Result<(), Failure> {
+pub(super) fn write(opened: &Opened, progress: &Progress, to: &mut dyn Write) -> Result<(), Failure> {
     let (reading, len) = (&opened.reading, opened.place.len);
     let problem = |error| Failure::problem(format!("{}: {error}", shown(&opened.path)));
     let version = opened.tree.header().map(|header| header.version).ok_or(MigrateError::NotASession);
