@@ -30,7 +30,7 @@ fn heading(text: &str) {
 }
 
 pub(super) fn opening(dir: &Path) {
-    answer("pi-graft demo: a Pi session, the real daemon, the four shipped plugins in their sandbox.");
+    answer("pi-graft demo: a Pi session, the real daemon, the four shipped plugins.");
     answer(format_args!("It plays in {}; nothing of yours is touched.", dir.display()));
     heading("1. A session grows, a line at a time, as Pi writes it. The daemon follows it.");
 }
