@@ -339,3 +339,13 @@ fn shells_and_readers_are_served() {
         assert!(String::from_utf8_lossy(&output.stdout).contains(word), "{args:?}");
     }
 }
+
+#[test]
+fn what_the_system_refuses_is_told_with_what_can_be_done() {
+    let home = Home::new();
+    let session = case("real/01_plain_chat.jsonl");
+    let below = home.run(&["session", "show", &format!("{session}/x")]);
+    assert!(stderr(&below).contains("a part of this path is a file"), "{}", said(&below));
+    let none = home.run(&["session", "ls", "--cwd", "/nobody/worked/here"]);
+    assert!(stderr(&none).contains("no sessions of /nobody/worked/here below "), "{}", said(&none));
+}

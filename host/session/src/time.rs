@@ -156,9 +156,16 @@ pub fn short_id(random: [u8; 16]) -> String {
 }
 
 /// An id that nobody has: a short one, or after 100 collisions a long one (S4.2).
+///
+/// Where the randomness that a program hands in is none, it counts on from it: an entry of a taken id could be its own
+/// parent, and the session would never open again (S8.5).
 pub(crate) fn fresh_id(is_taken: impl Fn(&str) -> bool, random: &mut dyn FnMut() -> [u8; 16]) -> String {
     let short = (0..100).map(|_| short_id(random())).find(|id| !is_taken(id));
-    short.unwrap_or_else(|| uuid(random()))
+    short.unwrap_or_else(|| {
+        let first = u128::from_be_bytes(random());
+        let mut long = (0..=u128::MAX).map(|more| uuid(first.wrapping_add(more).to_be_bytes()));
+        long.find(|id| !is_taken(id)).expect("there are more ids than entries in a file")
+    })
 }
 
 /// The random bytes as a UUID of version 4, for when short ids keep colliding (S4.2).

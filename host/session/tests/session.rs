@@ -57,6 +57,25 @@ fn a_torn_file_is_ended_first_and_never_changed() {
 }
 
 #[test]
+fn a_program_whose_randomness_is_none_gets_ids_of_its_own_all_the_same() {
+    let mut session = Session::create(&new_session("s1")).expect("made");
+    let mut always_the_same = || [0xab; 16];
+    let times = [i64::MIN, 0, NOW_MS, i64::MAX];
+    for (turn, time) in (0..100).zip(times.iter().cycle()) {
+        let question = session.append(NewEntry::user("hi", NOW_MS), *time, &mut always_the_same).expect("stands");
+        let drafts = [message_draft("one"), message_draft("two")];
+        session.append_drafts(&drafts, *time, &mut always_the_same).expect("stand");
+        if turn % 10 == 9 {
+            session.branch_from(&question).expect("there");
+        }
+    }
+    let checked = pi_session::check::check(session.tree(), std::sync::Arc::new(session.text().to_vec())).expect("read");
+    assert!(checked.problems.is_empty(), "{:?}", checked.problems);
+    let fork = session.fork(None, &new_session("s2"), &mut always_the_same).expect("forked");
+    assert_eq!(fork.branch().expect("opens").len(), session.branch().expect("opens").len());
+}
+
+#[test]
 fn time_never_goes_back_along_a_branch() {
     let mut session = Session::create(&new_session("s")).expect("made");
     let mut ids = counter();

@@ -46,7 +46,7 @@ impl FileId {
 #[derive(Debug, thiserror::Error)]
 pub enum FilesError {
     /// The system refused; the path says where.
-    #[error("{}: {source}", shown(path))]
+    #[error("{}: {source}{}", shown(path), remedy(source))]
     Io {
         /// The file or directory.
         path: PathBuf,
@@ -86,7 +86,7 @@ pub enum FilesError {
         bytes: usize,
     },
     /// The file cannot be opened, looked at or written: rights, a read-only file system, a failing disk. Nothing was written.
-    #[error("{}: cannot be written: {source}; nothing was written", shown(path))]
+    #[error("{}: cannot be written: {source}{}; nothing was written", shown(path), remedy(source))]
     Unwritable {
         /// The file.
         path: PathBuf,
@@ -110,7 +110,11 @@ pub enum FilesError {
         path: PathBuf,
     },
     /// The write stopped half way and could not be completed; recovery completes it (product.md section 6).
-    #[error("{}: only {written} of {bytes} bytes could be written at {offset}: {source}", shown(path))]
+    #[error(
+        "{}: only {written} of {bytes} bytes could be written at {offset}: {source}{}",
+        shown(path),
+        remedy(source)
+    )]
     Torn {
         /// The file.
         path: PathBuf,
@@ -131,6 +135,17 @@ pub fn shown(path: &Path) -> String {
     let text = path.to_string_lossy();
     let plain = |c: char| if c.is_control() { c.escape_default().to_string() } else { c.to_string() };
     text.chars().map(plain).collect()
+}
+
+/// What the user can do about what the system said, to stand behind it; nothing where nobody can tell.
+fn remedy(said: &io::Error) -> &'static str {
+    match said.kind() {
+        io::ErrorKind::PermissionDenied => "; see whose it is and its mode, and those of its folder (`ls -ld`)",
+        io::ErrorKind::ReadOnlyFilesystem => "; mount the file system for writing, or copy the file elsewhere",
+        io::ErrorKind::StorageFull | io::ErrorKind::QuotaExceeded => "; free some disk space",
+        io::ErrorKind::NotADirectory => "; a part of this path is a file",
+        _ => "",
+    }
 }
 
 impl FilesError {

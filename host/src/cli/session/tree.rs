@@ -44,7 +44,7 @@ impl Tree {
         let opened = self.file.session(config)?;
         let drawing = Drawing { opened: &opened, shape: Shape::of(&opened, self.all) };
         if out.json {
-            out.line(drawing.json()?)?
+            drawing.write_json(out)?
         } else {
             drawing.write(out)?
         }
@@ -106,25 +106,31 @@ impl Drawing<'_> {
         row.and(ink(Ink::Plain), &preview.said)
     }
 
-    fn json(&self) -> Result<Value, Failure> {
+    /// Writes one document, an entry at a time: a session of a million entries takes no more memory than its tree.
+    fn write_json(&self, out: &mut Out) -> Result<(), Failure> {
         let tree = &self.opened.tree;
-        let id = |ix: EntryIx| tree.id(ix).to_owned();
-        let mut entries = Vec::new();
-        self.each_read(kind_and_role, |node, (kind, role)| {
-            let mut json = json!({ "id": id(node.ix), "parentId": self.shape.above(node.ix).map(id), "type": kind });
-            let more = [("role", role), ("label", tree.label(tree.id(node.ix)).map(str::to_owned))];
-            more.into_iter().filter_map(|(name, value)| Some((name, value?))).for_each(|(name, value)| {
-                json[name] = value.into();
-            });
-            entries.push(json);
-            Ok(())
-        })?;
         let leaf = match tree.leaf() {
-            Leaf::At(ix) => Some(id(ix)),
+            Leaf::At(ix) => Some(tree.id(ix)),
             Leaf::None | Leaf::NoId => None,
         };
-        let roots: Vec<_> = self.shape.roots().iter().map(|ix| id(*ix)).collect();
-        Ok(json!({ "leafId": leaf, "roots": roots, "entries": entries }))
+        let roots: Vec<_> = self.shape.roots().iter().map(|ix| tree.id(*ix)).collect();
+        out.put(&format!("{{\"leafId\":{},\"roots\":{},\"entries\":[", json!(leaf), json!(roots)))?;
+        let mut comma = "";
+        self.each_read(kind_and_role, |node, (kind, role)| {
+            Ok(out.put(&format!("{}{}", std::mem::replace(&mut comma, ","), self.entry_json(node, kind, role)))?)
+        })?;
+        Ok(out.line("]}")?)
+    }
+
+    fn entry_json(&self, node: &Node, kind: Option<String>, role: Option<String>) -> Value {
+        let tree = &self.opened.tree;
+        let id = |ix: EntryIx| tree.id(ix);
+        let mut json = json!({ "id": id(node.ix), "parentId": self.shape.above(node.ix).map(id), "type": kind });
+        let more = [("role", role), ("label", tree.label(id(node.ix)).map(str::to_owned))];
+        for (name, value) in more.into_iter().filter_map(|(name, value)| Some((name, value?))) {
+            json[name] = value.into();
+        }
+        json
     }
 }
 

@@ -55,7 +55,8 @@ impl Ls {
             write_json(&shown, out)?;
         } else if shown.is_empty() {
             let roots: Vec<_> = config.watch.roots.iter().map(|root| root.display().to_string()).collect();
-            say(format!("no sessions below {}", roots.join(", ")));
+            let whose = cwd.as_deref().map_or_else(String::new, |cwd| format!(" of {}", cwd.display()));
+            say(format!("no sessions{whose} below {}", roots.join(", ")));
         } else {
             write_text(&listed, &shown, out)?;
         }
